@@ -25,7 +25,7 @@ from rnea_control.control import (
     TrajectorySettings,
 )
 from rnea_control.control.layout import LAST_TRAJECTORY_TIME, SCALING, SCALING_RATE
-from rnea_control.control.path import LAG_TIME
+from rnea_control.control.trajectory import LAG_TIME
 from rnea_control.control.waypoints import ACCELERATION, VELOCITY
 
 # What is continuous at a breakpoint: position, velocity too, acceleration too.

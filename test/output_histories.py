@@ -25,8 +25,9 @@ from rnea_control.control import (
     TrajectorySettings,
     layout,
 )
+from rnea_control.control.belief import MOVING
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
-from rnea_control.control.step import MOVING, step
+from rnea_control.control.step import step
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import output_histories
 
-from rnea_control.control import layout, output_stage, step
+from rnea_control.control import belief, layout, output_stage, step
 
 # Those that notice what few others do come first.
 FIRST = (0, 32, 11, 5, 6)
@@ -92,7 +92,7 @@ one_sided_rate = with_setting(
     layout.TORQUE_RATE_LIMIT,
     lambda rate, state, *_: np.where(state[layout.TORQUE] < state[layout.COMMAND], np.inf, rate),
 )
-# Name: the stage, by its name in output_stage.py or step.py, and how it is broken.
+# Name: the stage, by its name in output_stage.py, belief.py or step.py, and how it is broken.
 MUTANTS: dict[str, tuple[str, Break]] = {
     "nothing": ("output_stage", lambda stage: stage),
     "soft upper limit pushes outward": ("limit_acceleration", outward),
@@ -126,7 +126,7 @@ MUTANTS: dict[str, tuple[str, Break]] = {
 def broken(name: str) -> str:
     """How a break is noticed; empty if it is not."""
     stage, break_it = MUTANTS[name]
-    owner = output_stage if hasattr(output_stage, stage) else step
+    owner = next(each for each in (output_stage, belief, step) if hasattr(each, stage))
     whole = getattr(owner, stage)
     broken = break_it(whole)
     try:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rnea_control.control import Trajectory, Waypoint, Waypoints
-from rnea_control.control.trajectory import EFFORT, continued, segments
+from rnea_control.control.trajectory import EFFORT, from_the_old, segments, spliced
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.model import RobotModel
 
@@ -21,14 +21,15 @@ def through(points: Sequence[Waypoint]) -> Trajectory:
 
 def then(
     old: Trajectory,
-    points: Sequence[Waypoint],
+    points: Sequence[Waypoint] | Waypoints,
     now: float,
     begin: float,
     continuous: np.ndarray | None = None,
 ) -> Trajectory:
     """The old trajectory until `begin`, then through these waypoints."""
-    turns = np.zeros(old.nv) if continuous is None else continuous
-    return continued(old, now, begin, Waypoints.of(points, old.nv), turns)
+    continuous = np.zeros(old.nv) if continuous is None else continuous
+    joined, turns = from_the_old(old, begin, Waypoints.of(points, old.nv), continuous)
+    return spliced(old, now, turns, joined)
 
 
 def quintics(positions: ArrayLike, step: float = 1.0) -> Trajectory:

@@ -17,6 +17,7 @@ from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.body import FORCE, subtract_external_forces
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
+from rnea_control.dynamics.workspace import check_array
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
@@ -63,7 +64,7 @@ def inverse_dynamics_batch(
         shape = (samples, len(model.link_names), 6)
         forces = _real_array("external_forces", external_forces, shape)
     tau = np.empty((samples, model.nv)) if tau is None else tau
-    _check_output(tau, (samples, model.nv))
+    check_array("tau", tau, (samples, model.nv))
 
     def fill(rows: slice) -> None:
         memory = Workspace(model).memory
@@ -90,19 +91,6 @@ def _real_array(name: str, value: npt.ArrayLike, shape: tuple[int | str, ...]) -
     ):
         raise ArgumentError(f"{name} is of shape {array.shape}; it must be {wanted}")
     return np.require(array, np.float64, ["C_CONTIGUOUS", "WRITEABLE"])
-
-
-def _check_output(tau: FloatArray, shape: tuple[int, int]) -> None:
-    found = ""
-    if not isinstance(tau, np.ndarray):
-        found = f"a {type(tau).__name__}"
-    elif tau.dtype != np.float64 or tau.shape != shape:
-        found = f"of {tau.dtype} and shape {tau.shape}"
-    elif not tau.flags.c_contiguous or not tau.flags.writeable:
-        found = "a read-only or strided view"
-    if found:
-        wanted = f"a writeable C-contiguous float64 array of shape {shape}"
-        raise ArgumentError(f"tau is {found}; it must be {wanted}")
 
 
 @kernel_on_demand(

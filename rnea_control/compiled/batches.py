@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from numbers import Integral
 from threading import Thread
-from typing import Any
 
 import numpy as np
 
 from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import Order, lanes
 from rnea_control.compiled.programs import ALGORITHMS
-from rnea_control.dynamics.workspace import shapes
+from rnea_control.dynamics.workspace import check_array, shapes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
@@ -97,17 +96,9 @@ def _checked(
         for name, shape in shapes(model).items()
     }
     out = np.empty(wanted[output], dtype) if out is None else out
-    _check_array("out", out, wanted[output], dtype)
-    if not out.flags.writeable:
-        raise ArgumentError("out is read-only; give an array that can be written to")
+    check_array("out", out, wanted[output], dtype)
     for name, array in zip(names, inputs, strict=True):
-        _check_array(name, array, wanted[name], dtype)
+        check_array(name, array, wanted[name], dtype, writeable=False)
         if np.may_share_memory(array, out):
             raise ArgumentError(f"out shares memory with {name}; give an array of its own")
     return out
-
-
-def _check_array(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    right = isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape
-    if not right or not array.flags.c_contiguous:
-        raise ArgumentError(f"{name} must be a C-contiguous {dtype} array of shape {shape}")

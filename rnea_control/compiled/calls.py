@@ -1,32 +1,41 @@
-"""How a call from Python gets to the machine code of a program: arrays and constants checked, no
-allocation.
+"""How Python calls the machine code of a program.
 
-One kernel for each kind of arguments serves all programs and robots; it is told where the code and
-the robot are by one array, which takes less time to pass than a number.
+Beside the code stands a function of Python's C interface, `entry`. It checks the arrays and that
+the robot's constants are what they were, runs the code, and returns the output; it allocates
+nothing. Whatever is not as it expects, it hands on to Python. Like kernels/array_argument.py it
+reads NumPy's own records; where that is not proven to work, Python makes all calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from functools import cache, wraps
-from itertools import chain
-from typing import Any, TypeVar, cast
+import ctypes
+import importlib
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntVector
+from rnea_control.array_types import FloatArray
+from rnea_control.compiled.llvm_text import Kind, Lines, pointer_to
+from rnea_control.compiled.machine_code import ALONE, MachineCode, assembled
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import array_at, call_c
+from rnea_control.kernels.compilation import ENTRY_MODULE, objection
+from rnea_control.kernels.kernel import READS_ARRAYS
+from rnea_control.kernels.linking import c_address
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
-# What a call finds wrong.
-RIGHT, WRONG_ARGUMENT, CHANGED, NOT_COMPILED = range(4)
-# What stands in the target of a call, which ends with the shapes of all arrays.
-ADDRESS, _BODIES, _EXPECTED, _SIZES = range(4)
-NOWHERE: IntVector = np.zeros(_SIZES, dtype=np.int64)
+_ENTRY, _NAME = "entry", ctypes.create_string_buffer(b"compiled")
+_FLOAT64 = np.dtype(np.float64)
+# Of Python's C interface.
+_METH_FASTCALL = 0x0080
+_OF_PYTHON = {
+    "Py_IncRef": "void @Py_IncRef(i64)",
+    "PyType_IsSubtype": "i32 @PyType_IsSubtype(i64, i64)",
+    "PyObject_VectorcallDict": "i64 @PyObject_VectorcallDict(i64, i64, i64, i64)",
+}
 
 GRAVITY, ARMATURE = "gravity", "armature"
 # What setters change: columns of `model.bodies`, of the root's row for gravity.
@@ -37,116 +46,119 @@ _COLUMNS = {
 }
 
 
-def target(
-    model: RobotModel, expected: FloatArray, address: int, shapes: Iterable[tuple[int, ...]]
-) -> IntVector:
-    """What a call is told.
+def entry(shapes: Sequence[tuple[int, ...]]) -> str:
+    """`PyObject *entry(self, arguments, count)` in LLVM's language, to be put behind a program for
+    one sample. Addresses are integers in it.
 
     Args:
-        model: the robot; it must stay, as must `expected`.
-        expected: of `Constants`.
-        address: where the code is.
-        shapes: of its inputs, then of its output.
+        shapes: of the program's inputs, then of its output.
     """
-    places = (each.ctypes.data for each in (model.bodies, expected))
-    return np.array([address, *places, *chain(*shapes)], dtype=np.int64)
+    records, lines = importlib.import_module(ENTRY_MODULE), Lines(Kind(1))
+    array, descr = records.ArrayRecord, records.DescrRecord
+
+    def load(address: str, offset: int, bits: int = 64) -> str:
+        at = lines.let(f"add i64 {address}, {offset}")
+        at = lines.let(f"inttoptr i64 {at} to {pointer_to(f'i{bits}')}")
+        return lines.let(f"load i{bits}, {pointer_to(f'i{bits}')} {at}")
+
+    def require(found: str, wanted: str | int, bits: int = 64) -> None:
+        right = lines.let(f"icmp eq i{bits} {found}, {wanted}")
+        lines.do(f"br i1 {right}, label {right}_holds, label %otherwise")
+        lines.label(f"{right[1:]}_holds")
+
+    ndarray, otherwise, bodies, expected = (
+        load("%self", tuple.__basicsize__ + 8 * k) for k in range(4)
+    )
+    require("%count", len(shapes))
+    data = []
+    for k, shape in enumerate(shapes):
+        given = load("%arguments", 8 * k)
+        kinds = f"i64 {load(given, array.type.offset)}, i64 {ndarray}"
+        require(lines.let(f"call i32 @PyType_IsSubtype({kinds})"), 1, 32)
+        flags = records.READ_ONLY_FLAGS if k < len(shapes) - 1 else records.WANTED_FLAGS
+        found = load(given, array.flags.offset, 32)
+        require(lines.let(f"and i32 {found}, {flags}"), flags, 32)
+        dtype = load(given, array.descr.offset)
+        require(load(dtype, descr.type_num.offset, 32), _FLOAT64.num, 32)
+        require(load(dtype, descr.byteorder.offset, 8), ord(_FLOAT64.byteorder), 8)
+        require(load(given, array.nd.offset, 32), len(shape), 32)
+        dimensions = load(given, array.dimensions.offset)
+        for i, length in enumerate(shape):
+            require(load(dimensions, 8 * i), length)
+        data.append(load(given, array.data.offset))
+    numbers = load(bodies, array.data.offset)
+    changes = load(load(expected, array.data.offset), 0)
+    require(load(numbers, 8 * layout.CHANGES), changes)
+    pointer = pointer_to("double")
+    data = [lines.let(f"inttoptr i64 {at} to {pointer}") for at in (*data[:-1], numbers, data[-1])]
+    lines.do(f"call void @{ALONE}({', '.join(f'{pointer} {each}' for each in data)})")
+    lines.do(f"call void @Py_IncRef(i64 {given})")
+    lines.do(f"ret i64 {given}")
+    lines.label("otherwise")
+    call = f"@PyObject_VectorcallDict(i64 {otherwise}, i64 %arguments, i64 %count, i64 0)"
+    lines.do(f"ret i64 {lines.let(f'call i64 {call}')}")
+    declared = (f"declare {each}" for each in _OF_PYTHON.values())
+    head = f"define i64 @{_ENTRY}(i64 %self, i64 %arguments, i64 %count) {{"
+    return "\n".join(["", *declared, head, *lines.text, "}"])
 
 
-@inlined
-def _changed(target: IntVector) -> bool:
-    """Whether a setter has changed the robot since its constants were checked."""
-    expected, root = array_at(target[_EXPECTED], (1,)), array_at(target[_BODIES], (layout.COLUMNS,))
-    return expected[0] != root[layout.CHANGES]
+def function(
+    code: MachineCode, otherwise: Callable[..., Any], bodies: FloatArray, expected: FloatArray
+) -> Callable[..., Any]:
+    """What Python calls the code by; it keeps all of these.
 
-
-@inlined
-def _call(target: IntVector, sizes: tuple[int, ...], addresses: tuple[int, ...]) -> int:
-    """Runs the code for arrays of these sizes at these addresses, unless something is wrong: what
-    that is, if anything."""
-    if target[ADDRESS] == 0:
-        return NOT_COMPILED
-    for k in range(len(sizes)):
-        if sizes[k] != target[_SIZES + k]:
-            return WRONG_ARGUMENT
-    if _changed(target):
-        return CHANGED
-    call_c(target[ADDRESS], (*addresses[:-1], target[_BODIES], addresses[-1]))
-    return RIGHT
-
-
-# By their numbers of arrays.
-_CALLS: dict[int, Callable[..., int]] = {
-    2: lambda target, x, y: _call(target, x.shape + y.shape, (x.ctypes.data, y.ctypes.data)),
-    3: lambda target, x, y, z: _call(
-        target, x.shape + y.shape + z.shape, (x.ctypes.data, y.ctypes.data, z.ctypes.data)
-    ),
-    4: lambda target, x, y, z, w: _call(
-        target,
-        x.shape + y.shape + z.shape + w.shape,
-        (x.ctypes.data, y.ctypes.data, z.ctypes.data, w.ctypes.data),
-    ),
-    5: lambda target, x, y, z, w, u: _call(
-        target,
-        x.shape + y.shape + z.shape + w.shape + u.shape,
-        (x.ctypes.data, y.ctypes.data, z.ctypes.data, w.ctypes.data, u.ctypes.data),
-    ),
-}
+    Args:
+        code: of a program and its `entry`.
+        otherwise: is called with the same arguments where something is not as `entry` expects.
+        bodies: of the robot.
+        expected: of its `Constants`.
+    """
+    # A PyMethodDef: name, function, flags, documentation. An array stays whole until the function
+    # is gone; Python's garbage collector may empty a structure of ctypes before.
+    name = ctypes.addressof(_NAME)
+    definition = np.array([name, code.address(_ENTRY), _METH_FASTCALL, 0], dtype=np.int64)
+    kinds = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(("PyCFunction_NewEx", ctypes.pythonapi))
+    itself = np.ndarray, otherwise, bodies, expected, definition, code
+    made: Callable[..., Any] = new(definition.ctypes.data, itself, None)
+    return made
 
 
 @cache
-def entry(*dimensions: int) -> Any:
-    """The kernel for a target, inputs, which it only reads, and an output of these dimensions."""
-    *inputs, output = dimensions
-    read = (f"Array(f8, {count}, 'C', True)" for count in inputs)
-    signature = f"i8(i8[::1], {', '.join(read)}, Array(f8, {output}, 'C'))"
-    return kernel(signature)(_CALLS[len(dimensions)])
+def direct() -> bool:
+    """Whether Python calls machine code directly: proven on a small program."""
+    consequence = "Each call of a compiled robot takes some tens of microseconds more"
+    return READS_ARRAYS and not objection(_objection, consequence)
 
 
-_METHOD = """
-def {name}(self, {arrays}):
-    try:
-        found = entry(self._{name}, {arrays})
-    except (TypeError, AttributeError):
-        found = {WRONG_ARGUMENT}
-    return self._again(found, {name!r}, {arrays}) if found else {output}
-"""
-_DIMENSIONS = {"Vector": 1, "Matrix": 2, "Matrices": 3}
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def method(function: Method) -> Method:
-    """Decorator: makes a method of `CompiledRobot` that calls the code of the algorithm of its
-    name. Its parameters are the inputs, then the output, which it returns. It is written by a
-    template, as any further call in between would take a third of the time of a call."""
-    *kinds, _ = function.__annotations__.values()
-    arrays = function.__code__.co_varnames[1 : 1 + len(kinds)]
-    words = {"name": function.__name__, "arrays": ", ".join(arrays), "output": arrays[-1]}
-    names: dict[str, Any] = {"entry": entry(*(_DIMENSIONS[kind] for kind in kinds))}
-    exec(_METHOD.format(WRONG_ARGUMENT=WRONG_ARGUMENT, **words), names)
-    return cast(Method, wraps(function)(names[function.__name__]))
-
-
-# In the argument of a bound call, in place of shapes: so many pointers at most.
-_POINTERS = 6
-
-
-def bound(target: IntVector, *arrays: FloatArray) -> IntVector:
-    """The argument of `call_bound` for arrays that were checked; all must stay where they are."""
-    *inputs, output = (each.ctypes.data for each in arrays)
-    pointers = [*inputs, target[_BODIES], output]
-    unused = [0] * (_POINTERS - len(pointers))
-    return np.array([*target[:_SIZES], *pointers, *unused], dtype=np.int64)
-
-
-@kernel("i8(i8[::1])")
-def call_bound(target: IntVector) -> int:
-    """What `bound` has put together; code that takes fewer pointers does not look at the last."""
-    if _changed(target):
-        return CHANGED
-    a, b, c = target[_SIZES], target[_SIZES + 1], target[_SIZES + 2]
-    d, e, f = target[_SIZES + 3], target[_SIZES + 4], target[_SIZES + 5]
-    call_c(target[ADDRESS], (a, b, c, d, e, f))
-    return RIGHT
+def _objection() -> str:
+    for name in _OF_PYTHON:
+        llvm.add_symbol(name, c_address(getattr(ctypes.pythonapi, name)))
+    pointer = pointer_to("double")
+    program = f"""define void @{ALONE}({pointer} %x, {pointer} %bodies, {pointer} %output) {{
+  %number = load double, {pointer} %x
+  store double %number, {pointer} %output
+  ret void
+}}"""
+    code = MachineCode(assembled(program + entry([(1, 2), (1,)])))
+    bodies, expected = np.zeros((1, layout.COLUMNS)), np.zeros(1)
+    call = function(code, lambda *arguments: arguments, bodies, expected)
+    x, output, frozen = np.array([[3.0, 4.0]]), np.zeros(1), np.zeros(1)
+    frozen.flags.writeable = False
+    right = call(x, output) is output and output[0] == 3.0
+    others = (
+        (x[0], output),
+        (x.T, output),
+        (x, frozen),
+        (x, x),
+        (x,),
+        (x, 1.0),
+        (x.astype(">f8"), output),
+    )
+    right = right and all(call(*each) == each for each in others)
+    bodies[0, layout.CHANGES] = 1.0
+    right = right and call(x, output) == (x, output)
+    return "" if right else "a function of Python's C interface does not do what it does"
 
 
 class Constants:

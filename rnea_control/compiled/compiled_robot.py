@@ -6,24 +6,25 @@ import ctypes
 import os
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import IntVector, Matrices, Matrix, Vector
+from rnea_control.array_types import Matrices, Matrix, Vector
 from rnea_control.compiled import batches, calls, machine_code
 from rnea_control.compiled.batches import Array
 from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import ALONE, MachineCode, Order, assembly, object_code
 from rnea_control.compiled.programs import ALGORITHMS, WITH_FORCES, Program, trace
 from rnea_control.dynamics.regressor import parameter_count
-from rnea_control.dynamics.workspace import Workspace, argument_error, link_index, shapes
+from rnea_control.dynamics.workspace import check_array, link_index, shapes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
-_CALL_RNEA, _CALL_JACOBIAN = calls.entry(1, 1, 1, 1), calls.entry(1, 2)
 # How many samples `normal_equations` takes at a time.
 BLOCK = 512
 
@@ -62,11 +63,10 @@ class CompiledRobot:
         self._base_parameters = base_parameters
         self._code: dict[tuple[str, Order | None, Precision, int], MachineCode] = {}
         self._functions: dict[tuple[str, Order, Precision], Callable[..., None]] = {}
-        # Where the code is, once it is compiled.
-        self._rnea = self._gravity = self._nonlinear_effects = self._crba = calls.NOWHERE
-        self._aba = self._forward_kinematics = self._regressor = calls.NOWHERE
-        self._rnea_with_external_forces = calls.NOWHERE
-        self._jacobians: dict[str, IntVector] = {}
+        # What makes the calls of each algorithm: Python, until it is compiled.
+        calls_of = {name: partial(self._call, name, None) for name in ALGORITHMS}
+        self._calls: Any = SimpleNamespace(**calls_of)
+        self._jacobians: dict[str, Callable[..., Matrix]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy compiles again, or loads from disk, at first calls; none is made of a robot that
@@ -80,56 +80,45 @@ class CompiledRobot:
         """As `rnea_control.dynamics.rnea`."""
         if external_forces is not None:
             return self.rnea_with_external_forces(q, v, a, external_forces, tau)
-        try:
-            found = _CALL_RNEA(self._rnea, q, v, a, tau)
-        except (TypeError, AttributeError):
-            found = calls.WRONG_ARGUMENT
-        return self._again(found, "rnea", q, v, a, tau) if found else tau
+        return self._calls.rnea(q, v, a, tau)
 
-    @calls.method
     def rnea_with_external_forces(
         self, q: Vector, v: Vector, a: Vector, external_forces: Matrix, tau: Vector
     ) -> Vector:
         """As `rnea` with external forces."""
-        return tau
+        return self._calls.rnea_with_external_forces(q, v, a, external_forces, tau)
 
-    @calls.method
     def gravity(self, q: Vector, tau: Vector) -> Vector:
         """As `rnea_control.dynamics.gravity`."""
-        return tau
+        return self._calls.gravity(q, tau)
 
-    @calls.method
     def nonlinear_effects(self, q: Vector, v: Vector, tau: Vector) -> Vector:
         """As `rnea_control.dynamics.nonlinear_effects`."""
-        return tau
+        return self._calls.nonlinear_effects(q, v, tau)
 
-    @calls.method
     def crba(self, q: Vector, M: Matrix) -> Matrix:
         """As `rnea_control.dynamics.crba`."""
-        return M
+        return self._calls.crba(q, M)
 
-    @calls.method
     def aba(self, q: Vector, v: Vector, tau: Vector, a: Vector) -> Vector:
         """As `rnea_control.dynamics.aba`."""
-        return a
+        return self._calls.aba(q, v, tau, a)
 
     def jacobian(self, q: Vector, link: str, J: Matrix) -> Matrix:
         """As `rnea_control.dynamics.jacobian`; each link is compiled by itself."""
         try:
-            found = _CALL_JACOBIAN(self._jacobians.get(link, calls.NOWHERE), q, J)
-        except (TypeError, AttributeError):
-            found = calls.WRONG_ARGUMENT
-        return self._again(found, "jacobian", q, J, link=link) if found else J
+            call = self._jacobians[link]
+        except (KeyError, TypeError):
+            return self._call("jacobian", link, q, J)
+        return call(q, J)
 
-    @calls.method
     def forward_kinematics(self, q: Vector, poses: Matrices) -> Matrices:
         """As `rnea_control.dynamics.forward_kinematics`."""
-        return poses
+        return self._calls.forward_kinematics(q, poses)
 
-    @calls.method
     def regressor(self, q: Vector, v: Vector, a: Vector, Y: Matrix) -> Matrix:
         """As `rnea_control.analysis.regressor`."""
-        return Y
+        return self._calls.regressor(q, v, a, Y)
 
     def bind(self, algorithm: str, *arrays: Array) -> Callable[[], Array]:
         """An algorithm for arrays that stay, as in a control loop: a function without arguments
@@ -137,7 +126,7 @@ class CompiledRobot:
 
         Args:
             algorithm: as of `address`, but "jacobian".
-            arrays: its inputs, then its output, of one sample. They are checked now.
+            arrays: its inputs, then its output, of one sample.
 
         Raises:
             ArgumentError: as the algorithm's own method; from the function, if the robot has
@@ -146,19 +135,8 @@ class CompiledRobot:
         names = self._arrays(algorithm)
         if len(arrays) != len(names):
             raise ArgumentError(f"{algorithm} takes {', '.join(names)}, not {len(arrays)} arrays")
-        getattr(self, algorithm)(*arrays)
-        target = calls.bound(self._compile(algorithm), *arrays)
-        call, right = calls.call_bound, calls.RIGHT
-        output, check = arrays[-1], self._constants.check
-
-        def run() -> Array:
-            while call(target) != right:
-                check()
-            return output
-
-        # The code and the arrays stay where they are as long as there is this function.
-        run.kept = self, arrays  # type: ignore[attr-defined]
-        return run
+        self._call(algorithm, None, *arrays)
+        return partial(getattr(self._calls, algorithm), *arrays)
 
     def batch(
         self,
@@ -241,7 +219,7 @@ class CompiledRobot:
             ArgumentError: there is no such algorithm or link, or the robot has changed.
         """
         link = link if algorithm == "jacobian" else None
-        return int(self._compile(algorithm, link)[calls.ADDRESS])
+        return self._compile(algorithm, link).address(ALONE)
 
     def function(self, algorithm: str, link: str | None = None) -> Callable[..., None]:
         """`address` as a function of `ctypes`, which Numba's functions can call too.
@@ -286,23 +264,15 @@ class CompiledRobot:
         header.write_text(machine_code.c_header(robot, self.model, arrays), encoding="utf-8")
         return (*files, header)
 
-    def _again(self, found: int, name: str, *arrays: Array, link: str | None = None) -> Array:
-        """After a call that could not be made: makes it, or says what is wrong."""
-        if found == calls.WRONG_ARGUMENT:
-            names = ALGORITHMS[name].arrays
-            named: dict[str, object] = dict(zip(names, arrays, strict=True))
-            for each in names[:-1]:  # these may be read-only
-                array = named[each]
-                if isinstance(array, np.ndarray) and array.flags.c_contiguous:
-                    named[each] = array.copy()
-            raise argument_error(self.model, Workspace(self.model), **named)
-        self._constants.check()
-        if found == calls.NOT_COMPILED:
-            self._compile(name, link)
-        if link is not None:
-            return self.jacobian(arrays[0], link, arrays[1])
-        result: Array = getattr(self, name)(*arrays)
-        return result
+    def _call(self, name: str, link: str | None, *arrays: Array) -> Array:
+        """A call that Python makes: it checks the arrays and the robot, compiles the algorithm if
+        that is not done, and runs it."""
+        names, shape_of = ALGORITHMS[name].arrays, shapes(self.model)
+        for each, array in zip(names, arrays, strict=True):
+            check_array(each, array, shape_of[each], writeable=each == names[-1])
+        *inputs, output = (each.ctypes.data for each in arrays)
+        self.function(name, link)(*inputs, self.model.bodies.ctypes.data, output)
+        return arrays[-1]
 
     def _arrays(self, name: str) -> tuple[str, ...]:
         """The arrays of an algorithm that needs no link.
@@ -320,20 +290,21 @@ class CompiledRobot:
             )
         return ALGORITHMS[name].arrays
 
-    def _compile(self, name: str, link: str | None = None) -> IntVector:
+    def _compile(self, name: str, link: str | None = None) -> MachineCode:
+        """The code of an algorithm for one sample; from now on it is called directly."""
         self._constants.check()
         if link is None:
             self._arrays(name)
         index = 0 if link is None else link_index(self.model, link)
         code = self._machine_code(name, None, Precision.double, index)
-        shape_of = shapes(self.model)
-        wanted = [shape_of[array] for array in ALGORITHMS[name].arrays]
-        target = calls.target(self.model, self._constants.expected, code.address(ALONE), wanted)
-        if link is None:
-            setattr(self, f"_{name}", target)
-        else:
-            self._jacobians[link] = target
-        return target
+        if calls.direct():
+            otherwise, expected = partial(self._call, name, link), self._constants.expected
+            call = calls.function(code, otherwise, self.model.bodies, expected)
+            if link is None:
+                setattr(self._calls, name, call)
+            else:
+                self._jacobians[link] = call
+        return code
 
     def _machine_code(
         self, name: str, order: Order | None, precision: Precision, link: int = 0
@@ -342,9 +313,11 @@ class CompiledRobot:
             key = (name, order, precision, link)
             code = self._code.get(key)
             if code is None:
-                program = self._trace(name, link)
-                code = MachineCode(object_code(assembly(program, order, precision=precision)))
-                self._code[key] = code
+                text = assembly(self._trace(name, link), order, precision=precision)
+                if order is None and calls.direct():
+                    shape_of = shapes(self.model)
+                    text += calls.entry([shape_of[each] for each in ALGORITHMS[name].arrays])
+                code = self._code[key] = MachineCode(object_code(text))
             return code
 
     def _bulk(self, name: str, order: Order, precision: Precision) -> Callable[..., None]:

@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import advance, controller_state, layout, motion, step
+from rnea_control.control import belief, layout, motion, step
 from rnea_control.control.controller_state import NOTHING_TO_FOLLOW, ControllerState, StepRows
 from rnea_control.control.feasibility import controllable
 from rnea_control.control.laws import Model, is_hand_law
-from rnea_control.control.motion import Act, Ending, EndKind, Motion, MotionRequest
+from rnea_control.control.motion import Act, Ending, EndKind, Motion, MotionRequest, Motions
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
-from rnea_control.control.path import Path, settle
 from rnea_control.control.planner import Plan, Planner, Situation
 from rnea_control.control.settings import ControllerSettings
-from rnea_control.control.trajectory import Trajectory, whole_turns
-from rnea_control.control.waypoints import Waypoint, Waypoints
+from rnea_control.control.stopping import Path
+from rnea_control.control.trajectory import Trajectory, settle
+from rnea_control.control.waypoints import Waypoint, Waypoints, whole_turns
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
 from rnea_control.kernels.compilation import address
@@ -40,7 +40,7 @@ class Controller(StepRows):
 
     Attributes:
         model: see above; only `change` sets it.
-        box: a request; see advance.py.
+        box: a request; see step.py.
         post: has the request in the box carried out, and returns when it is.
         arrays: of `advance`, for machine code that steps.
 
@@ -59,13 +59,13 @@ class Controller(StepRows):
         self._path = Path(self.workspace, self.rows)
         self._numbers = self._path.numbers
         self._numbers[layout.STEP_CODE] = address(step.step) or 0
-        self._motions = controller_state.Motions(self._numbers)
+        self._motions = Motions(self._numbers)
         settings_rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
         tolerances = np.full((motion.ROWS, model.nv), math.inf)
         self.arrays = self._numbers, settings_rows, tolerances, self.rows, self._motions.findings
-        self.box = advance.Box(
-            numbers=np.zeros(advance.NUMBERS, dtype=np.int64),
-            values=np.zeros(advance.VALUES),
+        self.box = step.Box(
+            numbers=np.zeros(step.NUMBERS, dtype=np.int64),
+            values=np.zeros(step.VALUES),
             measured=np.zeros((2, model.nv)),
             settings=np.zeros_like(settings_rows),
             tolerances=np.zeros_like(tolerances),
@@ -95,8 +95,8 @@ class Controller(StepRows):
         planner = Planner(model, settings)
         self.box.settings[:] = settings.rows(model), settings.braced().rows(model)
         self.box.tolerances[:] = planner.tolerances.rows(self.motion, model.joint_names)
-        self.box.numbers[advance.BODIES_AT] = model.bodies.ctypes.data
-        self._ask(advance.CHANGE)
+        self.box.numbers[step.BODIES_AT] = model.bodies.ctypes.data
+        self._ask(step.CHANGE)
         self.model, self._settings, self._planner = model, settings, planner
 
     @property
@@ -107,8 +107,8 @@ class Controller(StepRows):
 
     @braced.setter
     def braced(self, on: bool) -> None:
-        self.box.numbers[advance.BRACED] = on
-        self._ask(advance.BRACE)
+        self.box.numbers[step.BRACED] = on
+        self._ask(step.BRACE)
 
     @property
     def _settings_in_force(self) -> FloatArray:
@@ -122,26 +122,30 @@ class Controller(StepRows):
 
     def serve(self) -> None:
         """Carries out a request now; no loop may step meanwhile."""
-        advance.serve_now(*self.arrays[:4], *self.box)
+        step.serve_now(*self.arrays[:4], *self.box)
 
     def _ask(self, request: int) -> bool:
         """Has a request carried out; whether it was."""
-        self.box.numbers[advance.REQUEST] = request
+        self.box.numbers[step.REQUEST] = request
         self.post()
-        return bool(self.box.numbers[advance.DONE])
+        return bool(self.box.numbers[step.DONE])
 
     @property
     def has_trajectory(self) -> bool:
         """Whether it has been told to hold or to follow anything yet."""
-        return self._path.trajectory is not None
+        return self._path.given is not None
 
     @property
     def trajectory(self) -> Trajectory:
-        """The present trajectory; holding a position is one too."""
-        trajectory = self._path.trajectory
-        if trajectory is None:
+        """The present trajectory; holding a position is one too. Later stops take the memory of a
+        stop: copy it to keep it."""
+        for stop in self._path.stops:
+            if stop.addresses[0] == self._numbers[layout.STARTS_AT]:
+                stop.end_time = float(self.rows[layout.PATH_END, 0])
+                return stop
+        if self._path.given is None:
             raise ControllerError(NOTHING_TO_FOLLOW)
-        return trajectory
+        return self._path.given
 
     @property
     def motion(self) -> Motion | None:
@@ -195,9 +199,9 @@ class Controller(StepRows):
             guided, predicted: where it `BRAKES`, whether a hand guides the arm, or has done so
                 until now, and whether the last state was predicted.
         """
-        self.box.numbers[[advance.GUIDED, advance.PREDICTED]] = guided, predicted
+        self.box.numbers[[step.GUIDED, step.PREDICTED]] = guided, predicted
         if state is not None:
-            self.box.values[advance.NOW] = state[0]
+            self.box.values[step.NOW] = state[0]
             self.box.measured[:] = state[1:]
         self._ask(act)
         self._end_motion(kind, reason)
@@ -205,7 +209,7 @@ class Controller(StepRows):
     def _end_motion(self, kind: EndKind, reason: str) -> None:
         """Ends the motion that the last request ended, unless a step has done so."""
         self._motions.read(self.model)
-        ended = int(self.box.numbers[advance.ENDED])
+        ended = int(self.box.numbers[step.ENDED])
         if motion := self._motions.under_way.pop(ended, None):
             motion.finish(kind, reason)
 
@@ -268,10 +272,10 @@ class Controller(StepRows):
         trajectory, motion, box = plan.trajectory, plan.motion, self.box
         number = self._motions.add(motion)
         numbers = *trajectory.addresses, plan.revision, number
-        box.numbers[advance.STARTS_AT : advance.MOTION + 1] = numbers
-        box.values[advance.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
+        box.numbers[step.STARTS_AT : step.MOTION + 1] = numbers
+        box.values[step.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
         box.tolerances[:] = self._planner.tolerances.rows(motion, self.model.joint_names)
-        if not self._ask(advance.ADOPT):
+        if not self._ask(step.ADOPT):
             self._motions.under_way.pop(number, None)
             return False
         self._path.given = trajectory
@@ -318,7 +322,7 @@ class Controller(StepRows):
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
         n, settings, bounds, rows, findings = self.arrays
-        step_once = advance.step_once
+        step_once = step.step_once
         try:
             outcome: int = step_once(n, settings, bounds, rows, findings, t, q, v, tau, predicted)
         except TypeError as error:
@@ -370,12 +374,12 @@ class Controller(StepRows):
     def doubt(self, t: float, q: FloatArray, v: FloatArray, believes: bool = False) -> str:
         """Why a state that is not stepped cannot be true; empty if it can. `believes`: whether any
         motion is taken for true."""
-        stands = self.rows[layout.STANDSTILL, 0] > step.LONGEST_STANDSTILL
-        if stands and np.abs(v).max() > step.MOVING and (q == self.last_state[0]).all():
+        stands = self.rows[layout.STANDSTILL, 0] > belief.LONGEST_STANDSTILL
+        if stands and np.abs(v).max() > belief.MOVING and (q == self.last_state[0]).all():
             return STILL_FROZEN
         if believes:
             self.believe()
-        if step.doubt(self._settings_in_force, self.rows, t, q, v) < 0:
+        if belief.doubt(self._settings_in_force, self.rows, t, q, v) < 0:
             return ""
         return str(self.refusal(step.BAD_JUMP, t, q, v, q))
 

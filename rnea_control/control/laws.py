@@ -31,12 +31,13 @@ import math
 from enum import IntEnum
 from typing import Any
 
-from rnea_control.array_types import FloatArray, Matrix, Vector
+from rnea_control.array_types import FloatArray, IntVector, Matrix, Vector
 from rnea_control.control import layout
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.linking import array_at
 from rnea_control.parameters.table import tick_row
 
 # The bodies of a model; memory and matrix, shape (nv, nv), of a workspace: both are overwritten.
@@ -75,6 +76,9 @@ class ControlLaw(IntEnum):
         model, feedback, friction: the parts of the law.
         equation: the law, but for friction and the effort of the waypoints.
         use: what it is for.
+        holds_position: whether it follows trajectories and holds positions; else a hand guides the
+            arm.
+        feeds_back_acceleration: whether gains are those of accelerations, not of torques.
     """
 
     computed_torque = (
@@ -103,22 +107,16 @@ class ControlLaw(IntEnum):
     friction: Friction
     equation: str
     use: str
+    holds_position: bool
+    feeds_back_acceleration: bool
 
     def __new__(cls, *row: Any) -> ControlLaw:
         law = int.__new__(cls, len(cls.__members__))
         law._value_ = len(cls.__members__)
         law.model, law.feedback, law.friction, law.equation, law.use = row
+        law.holds_position = law.feedback is not Feedback.damping
+        law.feeds_back_acceleration = law.feedback is Feedback.acceleration
         return law
-
-    @property
-    def holds_position(self) -> bool:
-        """Whether it follows trajectories and holds positions; else a hand guides the arm."""
-        return self.feedback is not Feedback.damping
-
-    @property
-    def feeds_back_acceleration(self) -> bool:
-        """Whether gains are those of accelerations, not of torques."""
-        return self.feedback is Feedback.acceleration
 
 
 # What kernels read of a law, by its number.
@@ -141,6 +139,15 @@ def markdown() -> str:
     rows = [["`control_law`", "torque", "what for"], ["---"] * 3]
     rows += [[f"`{law.name}`", f"`{law.equation}`", law.use] for law in ControlLaw]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+@inlined
+def robot_of(n: IntVector, nv: int) -> Robot:
+    """The model's bodies; memory and matrix of the workspace; `n`: see layout.py."""
+    bodies = array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE]))
+    memory_shape = n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS]
+    memory = array_at(n[layout.MEMORY_AT], memory_shape)
+    return bodies, memory, array_at(n[layout.MATRIX_AT], (nv, nv))
 
 
 @inlined

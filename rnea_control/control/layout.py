@@ -34,7 +34,7 @@ DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range
 POSITION_ERROR, VELOCITY_ERROR, INTEGRAL, FEEDBACK = range(4, 8)
 MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = range(8, 13)
 LAST_TIME, LAST_TRAJECTORY_TIME, SEGMENT = range(13, 16)
-# Of path.py: by how much trajectory time is behind, and until when it is not scaled.
+# Of trajectory.py: by how much trajectory time is behind, and until when it is not scaled.
 BEHIND, TARGET_SCALING, LEADING_SCALING, SCALING, SCALING_RATE, UNSCALED_UNTIL = range(16, 22)
 # Of motion.py: when the motion starts and ends, and what was found.
 START_TIME, END_TIME = range(22, 24)
@@ -44,7 +44,7 @@ GUIDED = 28
 # The state that the torque is computed for, one column a joint: predicted to the moment when the
 # torque acts, or from the model while none comes.
 PREDICTED_POSITION, PREDICTED_VELOCITY = range(29, 31)
-# Of step.py: the last measured state, one column a joint, its time, which joint jumped, and
+# Of belief.py: the last measured state, one column a joint, its time, which joint jumped, and
 # how far joints should have moved since positions changed last.
 LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT, STANDSTILL = range(31, 36)
 # Of output_stage.py: the torque before the start that has yet to fade out, and when it begins to
@@ -56,24 +56,25 @@ POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(41, 45)
 HELD_INERTIA, FREE_INERTIA = range(45, 47)
 # The longest time that the rate limit counts in the next step (entry 0).
 RATE_STEP = 47
-# Of step.py: the last state that was not believed, and its time; NaN for none.
+# Of belief.py: the last state that was not believed, and its time; NaN for none.
 DOUBTED_POSITION, DOUBTED_AT = range(48, 50)
 # Of step.py: to which side a joint was last faster than it should be, and how often that changed.
 SHAKEN_SIDE, REVERSALS = range(50, 52)
-# Of step.py: since when the predicted arm has been at rest; NaN if it is not, or measured.
+# Of belief.py: since when the predicted arm has been at rest; NaN if it is not, or measured.
 RESTS_SINCE = 52
-# Of path.py: from when on the trajectory is at rest.
+# Of trajectory.py: from when on the trajectory is at rest.
 PATH_END = 53
 STATE_ROWS = 54
 
-# Rows of the numbers array. Of path.py: where the trajectory stands and how many segments it has,
-# how many there have been, which stop is spare, where stops are planned, and by what code.
+# Rows of the numbers array. Of trajectory.py: where the trajectory stands, of how many segments,
+# and how many there have been. Of path.py: which stop is spare, where stops are planned, by which
+# code.
 STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, SPARE = range(5)
 STOP_STARTS_AT, STOP_COEFFICIENTS_AT, LINE_STARTS_AT, LINE_AT, SHIFT_AT, SCRATCH_AT = range(5, 11)
 STOP_CODE = 11
 # The model and the workspace.
 BODIES_AT, BODY_COUNT, BODY_SIZE, MEMORY_AT, MEMORY_ROWS, MEMORY_COLUMNS, MATRIX_AT = range(12, 19)
-# Of advance.py: the code of a step, which of the settings are in force (1: those that hold any
+# Of step.py: the code of a step, which of the settings are in force (1: those that hold any
 # arm), the number of the motion that is followed (0 for none), how often the desired position was
 # taken from the arm, how many findings there have been, and what the last step of a measured state
 # has returned.

@@ -7,7 +7,8 @@ which the arm would be free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -15,13 +16,16 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.controller import Controller
-from rnea_control.control.motion import Act, EndKind
-from rnea_control.exceptions import ControllerError, listed
+from rnea_control.control.motion import Act, Ending, EndKind, Motion
+from rnea_control.control.planner import Plan, Situation
+from rnea_control.exceptions import ControllerError, TrajectoryModeError, listed
 
 # Rows of `Machine.facts`: whether the last torques were for a predicted state, how often that has
 # begun, and whether the mode is one in which nothing may push the arm.
 PREDICTING, GAPS, WATCHES = range(3)
 FACTS = 3
+# An arm that has given way so often within so long, [s], has a law that shakes it.
+MOST_GIVEN_WAY, GIVING_WAY = 4, 3.0
 
 State = tuple[float, FloatArray, FloatArray]
 ENDS = "the controller is bringing the arm to rest, to stop"
@@ -118,7 +122,8 @@ class Event(Enum):
 
 
 class Machine:
-    """The mode of a controller, and what an operator may ask of it.
+    """The mode of a controller, how steps change it, and what those who send trajectories and an
+    operator may ask of it.
 
     `on_change` is called at every change of the mode or its reason with the old mode, the new one
     and the reason, maybe in a tick: it must be quick.
@@ -137,6 +142,7 @@ class Machine:
         self.facts: IntArray = np.zeros(FACTS, dtype=np.int64)
         self._on_change = on_change
         self._holders: set[Hashable] = set()  # who hold the emergency stop
+        self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
         self.forget()
 
     def forget(self) -> None:
@@ -146,6 +152,7 @@ class Machine:
         self._latched = {Mode.EMERGENCY_STOP: "emergency stop"} if self._holders else {}
         self._law_failed = False  # it is not asked again before the fault is reset
         self._ending = False
+        self._found: list[Ending] = []  # by steps, and not followed up
 
     @property
     def predicting(self) -> bool:
@@ -220,6 +227,66 @@ class Machine:
         self._latched[Mode.FAULT] = reason
         self._law_failed |= law_failed
         self.happen(Event.FAILED, reason, (t, q, v))
+
+    def follow_up(self, found: Sequence[Ending] = ()) -> None:
+        """Changes the mode after the last steps, by what they have found."""
+        controller = self.controller
+        self._found += found
+        if self.predicting:
+            return
+        while self._found:
+            if (end := self._found.pop(0)).gave_way:
+                self._give_way(end)
+        if self.mode is Mode.MOVING and controller.motion is None:
+            event = Event.BRAKED if controller.is_moving else Event.RESTED
+            self.happen(event, "the motion has ended")
+        elif self.mode is Mode.BRAKING and not controller.is_moving:
+            self.happen(Event.RESTED, "at rest")
+
+    def _give_way(self, end: Ending) -> None:
+        """The desired position was taken from the arm."""
+        controller, times, reason = self.controller, self._gave_way_at, end.text
+        if self.mode is Mode.WAITING:  # nobody takes the commands, and the arm moves as it likes
+            controller.finish("a hand guides the arm", Act.IS_GUIDED)
+            return
+        often = False
+        if self.mode is not Mode.BRAKING:  # an arm that is caught may give way again and again
+            times.append(controller.time)
+            often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
+        if often:
+            times.clear()
+            how_often = f"gave way {MOST_GIVEN_WAY} times within {GIVING_WAY:g} s"
+            reason = f"{how_often}, the last time as {reason}: are gains, payload and limits right?"
+        if often or end.shaken:
+            q, v = controller.last_state
+            self.fail(reason, controller.time, q, v, law_failed=True)
+        elif self.mode is not Mode.GRAVITY_COMPENSATION or not controller.guided:
+            self.happen(Event.BRAKED, reason)
+
+    # What those who send trajectories ask for.
+
+    def situation(self, t: float) -> Situation:
+        """The state that a new trajectory starts from.
+
+        Raises:
+            TrajectoryModeError: none may be followed now.
+        """
+        if self.mode not in TAKES_TRAJECTORIES:
+            raise TrajectoryModeError(REFUSALS[self.mode].format(reason=self.reason))
+        if self._ending:
+            raise TrajectoryModeError(ENDS)
+        return self.controller.situation(t)
+
+    def adopt(self, plan: Plan) -> bool:
+        """Changes to a plan, unless it is too late for it or the mode has changed."""
+        if self.mode not in TAKES_TRAJECTORIES or self._ending:
+            return False
+        return self.controller.adopt(plan) and self.happen(Event.ADOPTED, "following a trajectory")
+
+    def cancel(self, motion: Motion) -> None:
+        """Brings the arm to rest if it still follows this motion."""
+        if motion is self.controller.motion:
+            self.happen(Event.HELD, "canceled by the client", kind=EndKind.CANCELLED)
 
     # What an operator asks for: it says what comes, and raises ControllerError if that is not
     # possible in this mode.

@@ -1,5 +1,5 @@
-"""A motion: one trajectory from its acceptance to its end, which comes once, and how far the arm
-may be from it meanwhile.
+"""A motion: one trajectory from its acceptance to its end, which comes once and is put into words;
+and how far the arm may be from it meanwhile.
 
 The rules are those of joint_trajectory_controller: on the way every joint must stay within its path
 tolerances; from the end on it has `goal_time` to come within its goal tolerances. In a goal, 0
@@ -9,17 +9,20 @@ stands for the default and -1 for no tolerance.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, auto
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray, Matrix
+from rnea_control.array_types import BoolArray, FloatArray, IntArray, Matrix
 from rnea_control.control import layout
 from rnea_control.control.waypoints import Waypoints
 from rnea_control.exceptions import TrajectoryJointsError, TrajectoryTolerancesError, listed
 from rnea_control.kernels.inlining import inlined
+from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 from rnea_control.parameters.settings import Settings, row
 
 # Rows of a tolerance array; of the last one, entry 0 is that of the arm.
@@ -228,3 +231,76 @@ class Motion:
         if self.ending is None:
             self.ending = Ending(kind, f"{text}; {self.note}" if self.note else text)
             self.request.on_end(self.ending)
+
+
+_WITHOUT_JOINT = {
+    layout.REACHED: Ending(EndKind.REACHED, "the goal is reached"),
+    layout.STOPPED: Ending(EndKind.DROPPED, "emergency stop"),
+    layout.HUNG: Ending(EndKind.DROPPED, "the process's interpreter stood still"),
+}
+
+
+def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> Ending:
+    """Why a motion ends, by a row of `findings`; see layout.py."""
+    found, joint, quantity = finding[[layout.KIND, layout.JOINT, layout.QUANTITY]].astype(int)
+    if found in _WITHOUT_JOINT:
+        return _WITHOUT_JOINT[found]
+    name, kind = model.joint_names[joint], EndKind.PATH_TOLERANCE_VIOLATED
+    excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
+    if found == layout.PRESSED:
+        text = f"the torque of {name} was at its limit for {excess:.3g} s"
+        return Ending(kind, f"{text}: does something hold the arm?", gave_way=True)
+    if found == layout.SHAKEN:
+        return Ending(kind, f"{name} shakes: are its gains too high?", gave_way=True, shaken=True)
+    off = f"{name} was {excess:.3g} {units(model, joint)[quantity]} off its"
+    if found == layout.TORN_AWAY:
+        text = f"{off} desired position, more than max_position_error, {allowed:.3g}"
+        return Ending(kind, text, gave_way=True)
+    time = finding[layout.FOUND_AT] - (motion.start if motion else 0.0)
+    when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
+    where = "path"
+    if found == layout.GOAL_VIOLATED:
+        where, kind = "goal", EndKind.GOAL_TOLERANCE_VIOLATED
+    return Ending(kind, f"{off} {where}, {allowed:.3g} allowed, {when}")
+
+
+class Motions:
+    """The motions that have not ended, and what steps have found; `numbers`: of `advance`.
+
+    Attributes:
+        under_way: motions that have not ended, by their numbers.
+        findings: rows that steps write; see layout.py.
+        found: endings that were not reported yet, oldest first.
+        gave_way_reason: why the desired position was taken from the arm the last time.
+    """
+
+    def __init__(self, numbers: IntArray) -> None:
+        self.findings = np.zeros((layout.MOST_FINDINGS, layout.FINDING_SIZE))
+        self.found: deque[Ending] = deque(maxlen=layout.MOST_FINDINGS)
+        self.gave_way_reason = ""
+        self.under_way: dict[int, Motion] = {}
+        self._last = self._read = 0  # number of a motion; findings
+        self._numbers = numbers
+
+    def add(self, motion: Motion) -> int:
+        """Takes a motion; returns its number."""
+        self._last += 1
+        self.under_way[self._last] = motion
+        return self._last
+
+    def read(self, model: RobotModel) -> None:
+        """Puts into words what steps have found, and ends the motions that have ended."""
+        count, most = int(self._numbers[layout.FINDINGS]), layout.MOST_FINDINGS
+        begin = self._read
+        for k in range(max(begin, count - most), count):
+            finding, self._read = self.findings[k % most], k + 1
+            motion = self.under_way.pop(int(finding[layout.ENDED]), None)
+            end = ending(model, finding, motion)
+            self.found.append(end)
+            if end.gave_way:
+                self.gave_way_reason = end.text
+            if motion is not None:
+                motion.finish(end.kind, end.text)
+        if count - most > begin:  # some are forgotten
+            for number in self.under_way.keys() - {int(self._numbers[layout.MOTION])}:
+                self.under_way.pop(number).finish(EndKind.DROPPED, "too much has befallen the arm")

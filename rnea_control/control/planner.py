@@ -16,42 +16,15 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
-from rnea_control.control.trajectory import (
-    Trajectory,
-    from_the_old,
-    merged,
-    rest,
-    spliced,
-    whole_turns,
-)
+from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
 from rnea_control.control.trajectory_limits import EffortPeak, check_limits, peak_efforts
-from rnea_control.control.waypoints import (
-    ACCELERATION,
-    AT_REST,
-    POSITION,
-    VELOCITY,
-    Waypoints,
-    upsampled,
-)
+from rnea_control.control.waypoints import ACCELERATION, AT_REST, VELOCITY, Waypoints
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import (
-    TrajectoryEndError,
-    TrajectoryError,
-    TrajectoryLimitsError,
-    TrajectoryModeError,
-    TrajectoryPassedError,
-    TrajectoryStartError,
-    TrajectoryTimesError,
-)
+from rnea_control.exceptions import TrajectoryError, TrajectoryLimitsError, TrajectoryModeError
 from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import units
 
-# How far the arm may be from a first point at time 0, [rad] or [m].
-START_DISTANCE = 0.1
 # A start that passed no longer ago than this was meant to be now, [s].
 JUST_PASSED = 0.1
-# Segments shorter than this drown in the rounding of their times, [s].
-SHORTEST_SEGMENT = 1e-6
 # Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
 # time would be very large.
 SLOWEST_SCALING = 0.01
@@ -163,14 +136,13 @@ class Planner:
         if request.start is not None:
             start = at.trajectory_time(request.start)
         begin = max(start, earliest)
-        _check_times(points, request.start, start, begin, at.s)
-        ahead = points.delayed(start).after(begin)
+        ahead = points.ahead(request.start, start, begin, at.s)
         old = at.trajectory
         astray = np.abs(at.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
             old = at.measured(points.joints, astray, model.velocity_limit)
         if start >= at.s - JUST_PASSED:
-            _check_first_point(points, old.at(begin)[0], model)
+            points.check_start(old.at(begin)[0], model)
 
         def attempt(factor: float) -> _Attempt:
             alive()
@@ -239,10 +211,10 @@ class Planner:
         model, rules = self._model, self._rules
         smooth = rules.upsample_positions and ahead.has_only_positions
         points, turns = from_the_old(old, begin, ahead, model.continuous)
-        _check_positions_and_end(points[1:], start, rules, model)
+        points[1:].check_positions_and_end(start, model, rules.allow_moving_end)
 
         def joined(at_rest: bool) -> Trajectory:
-            used = _settling(upsampled(points, at_rest) if smooth else points, rules)
+            used = _settling(points.upsampled(at_rest) if smooth else points, rules)
             trajectory = spliced(old, now, turns, used)
             check_limits(trajectory, begin, start, model)
             return trajectory
@@ -264,68 +236,3 @@ def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:
     last = points.fields[:, -1].copy()
     last[VELOCITY] = last[ACCELERATION] = 0.0
     return points.inserted(len(points), float(points.times[-1]) + time, last)
-
-
-def _check_times(
-    points: Waypoints, asked: float | None, start: float, begin: float, now: float
-) -> None:
-    """Refuses a start that was asked for and is no time, and waypoints that leave no time from
-    `begin` on, when they would take over, or start too far from `now`, by trajectory time."""
-    duration, until = points.times[-1], start - now
-    if asked is not None and not math.isfinite(asked):
-        raise TrajectoryTimesError(f"its start is {asked} s; it must be finite")
-    if duration <= 0.0:
-        raise TrajectoryTimesError(
-            f"the last point's time is {duration:g} s; the arm needs time to get there, give "
-            "it more than 0"
-        )
-    if until > 0.0 and start + duration == start:
-        raise TrajectoryTimesError(f"its start, {until:g} s from now, is too far ahead")
-    if start + duration <= begin:
-        raise TrajectoryPassedError(
-            f"the trajectory ended {begin - start - duration:.3f} s ago; send it earlier, or with "
-            "stamp 0 to start now"
-        )
-    ahead = points.delayed(start).after(begin).times
-    if not ahead.size or np.diff(ahead, prepend=begin).min() < SHORTEST_SEGMENT:
-        raise TrajectoryTimesError(
-            f"at its start, {until:g} s from now, points are less than {SHORTEST_SEGMENT:g} s "
-            "apart; give them more time"
-        )
-
-
-def _check_first_point(points: Waypoints, position: FloatArray, model: RobotModel) -> None:
-    """Refuses a first point at time 0, the start, that is not where the arm is then: at `position`,
-    the desired one, shape (nv,), [rad] or [m]."""
-    if points.times[0] > 0.0 or not points.has[POSITION, 0]:
-        return
-    away = (points.positions[0] - position) * points.joints
-    away = np.abs(away - whole_turns(away, model.continuous))
-    j = int(np.argmax(away))
-    if away[j] > START_DISTANCE:
-        raise TrajectoryStartError(
-            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} "
-            f"{units(model, j).position} away from it at the start, {START_DISTANCE:g} allowed. "
-            "Start where the arm is, or give the point the time to get there"
-        )
-
-
-def _check_positions_and_end(
-    points: Waypoints, start: float, rules: TrajectorySettings, model: RobotModel
-) -> None:
-    """Refuses waypoints outside the position limits, and a velocity at the end that is not
-    allowed."""
-    positions, lower, upper = points.positions, model.lower, model.upper
-    for i, j in np.argwhere(((positions < lower) | (positions > upper)) & points.joints):
-        raise TrajectoryLimitsError(
-            f"the point at {points.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
-            f"{positions[i, j]:g} is outside its limits {lower[j]:g} to {upper[j]:g}"
-        )
-    velocity = points.velocities[-1]
-    j = int(np.argmax(np.abs(velocity)))
-    if abs(velocity[j]) > AT_REST and not rules.allow_moving_end:
-        raise TrajectoryEndError(
-            f"the last point: joint {model.joint_names[j]!r} has velocity {velocity[j]:g} at the "
-            "end; the last point must be at rest, unless the parameter "
-            "allow_nonzero_velocity_at_trajectory_end is set"
-        )

@@ -1,32 +1,27 @@
-"""One control step as one compiled call: whether the state can be true, sample, feedback, law,
-output stage, checks.
+"""A control step as one compiled call, what follows from it at once, and what is asked for between
+two steps.
 
-A measured state can be true if it is finite, not further from the last one than the arm moves, and
-not where it was while its own velocities say that it moves. A position that no motion leads to does
-not become true by lasting: what goes on from it is not believed either, until the states come back
-to where a motion leads, or an operator says so.
+A step asks whether the state can be true; then come sample, feedback, law, output stage and checks.
+Its finding is a row of `findings`; it ends the motion, and the arm may have to stop. A request is a
+`Box` of numbers that `serve` carries out: at once, or in the loop that steps without Python, which
+looks into the box between two ticks. Performs no allocation.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from rnea_control.array_types import IntVector, Matrix, Vector
-from rnea_control.control import laws, layout, output_stage
-from rnea_control.control.motion import check, violated
-from rnea_control.control.path import advance_scaling, path_of, robot_of, scale
-from rnea_control.control.trajectory import sample
+from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
+from rnea_control.control import belief, laws, layout, output_stage
+from rnea_control.control.laws import is_hand_law
+from rnea_control.control.motion import Act, check, violated
+from rnea_control.control.stopping import brake_along, brake_straight
+from rnea_control.control.trajectory import advance_scaling, follow, path_of, sample, scale, settle
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import linked
 
-# How much further than its velocity allows a joint may seem to move from state to state: as a
-# factor, and on top for coarse sensors and stamps, [rad] or [m].
-JUMP_FACTOR, JUMP_SLACK = 2.0, 0.05
-# How far a joint moves by its measured velocity before positions that stand still are not believed,
-# [rad] or [m]: more than the coarsest encoder resolves.
-LONGEST_STANDSTILL = 0.02
-# An arm moves that is faster than this, and is not only measured with noise, [rad/s] or [m/s].
-MOVING = 0.05
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1
 # A joint shakes when its velocity error, beyond this part of the velocity limit, has changed sides
@@ -38,84 +33,29 @@ SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
 SATURATED, FOUND = 1, 2
 BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(16, 22)
 
-
-@inlined
-def is_finite(t: float, q: Vector, v: Vector) -> bool:
-    """Whether all of a state is finite."""
-    finite = math.isfinite(t)
-    for j in range(q.shape[0]):
-        finite &= math.isfinite(q[j]) & math.isfinite(v[j])
-    return finite
-
-
-@inlined
-def jumping_joint(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> int:
-    """The first joint that is further from the last believed state than it can have moved, or that
-    goes on from one that was not believed; -1 for none.
-
-    It can move at its velocity limit, or as fast as either state says: an arm that falls is faster
-    than its limit. From a state that was not believed it goes on as fast as it says.
-    """
-    dt = t - state[layout.LAST_MEASURED, 0]
-    if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
-        return -1
-    since = t - state[layout.DOUBTED_AT, 0]
-    jumping, goes_on = -1, since >= 0.0
-    for j in range(q.shape[0]):
-        speed = max(abs(v[j]), abs(state[layout.LAST_VELOCITY, j]))
-        speed = max(speed, settings[layout.STATE_VELOCITY_LIMIT, j])
-        moved = abs(laws.shortest_way(settings, j, q[j] - state[layout.LAST_POSITION, j]))
-        if jumping < 0 and moved > JUMP_SLACK + JUMP_FACTOR * speed * dt:
-            jumping = j
-        moved = abs(laws.shortest_way(settings, j, q[j] - state[layout.DOUBTED_POSITION, j]))
-        goes_on &= moved <= JUMP_SLACK + JUMP_FACTOR * abs(v[j]) * since
-    if jumping < 0 and goes_on:
-        jumping = int(state[layout.JUMPING_JOINT, 0])
-    if jumping >= 0:
-        state[layout.JUMPING_JOINT, 0] = jumping
-        state[layout.DOUBTED_AT, 0] = t
-        for j in range(q.shape[0]):
-            state[layout.DOUBTED_POSITION, j] = q[j]
-    return jumping
+# The requests: to end the motion, with what the arm does then; to follow a trajectory; to take
+# other settings; to go by those that hold any arm, or by the others.
+FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)
+ADOPT, CHANGE, BRACE = range(5, 8)
+# Numbers of the box: the request, whether it was carried out, and the motion that it ended; then
+# those of a trajectory, where the model's bodies are, whether to brace, whether a hand has guided
+# the arm, and whether its state is predicted.
+REQUEST, DONE, ENDED, STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, MOTION = range(8)
+BODIES_AT, BRACED, GUIDED, PREDICTED = range(8, 12)
+NUMBERS = 12
+# Values: the time now; of a trajectory, when it takes over, is at rest, begins and ends.
+NOW, BEGIN, REST, START, END = range(5)
+VALUES = 5
 
 
-@inlined
-def is_frozen(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> bool:
-    """Whether no position has changed for so long that a joint must have moved."""
-    dt = t - state[layout.LAST_MEASURED, 0]
-    if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
-        return False
-    moved, fastest = False, 0.0
-    for j in range(q.shape[0]):
-        moved |= q[j] != state[layout.LAST_POSITION, j]
-        fastest = max(fastest, abs(v[j]))
-    if moved or fastest < MOVING:
-        state[layout.STANDSTILL, 0] = 0.0
-        return False
-    state[layout.STANDSTILL, 0] += fastest * dt
-    return state[layout.STANDSTILL, 0] > LONGEST_STANDSTILL
+class Box(NamedTuple):
+    """One request."""
 
-
-@inlined
-def remember(state: Matrix, t: float, q: Vector, v: Vector) -> None:
-    """Keeps a believed state for the next check."""
-    state[layout.LAST_MEASURED, 0] = t
-    state[layout.DOUBTED_AT, 0] = state[layout.RESTS_SINCE, 0] = math.nan
-    for j in range(q.shape[0]):
-        state[layout.LAST_POSITION, j] = q[j]
-        state[layout.LAST_VELOCITY, j] = v[j]
-
-
-@inlined
-def watch_rest(state: Matrix, t: float, v: Vector) -> None:
-    """Keeps since when an arm that is only predicted has been at rest, at the end of its path."""
-    rests = state[layout.LAST_TRAJECTORY_TIME, 0] >= state[layout.PATH_END, 0]
-    for j in range(v.shape[0]):
-        rests &= not abs(v[j]) > MOVING
-    if not rests:
-        state[layout.RESTS_SINCE, 0] = math.nan
-    elif math.isnan(state[layout.RESTS_SINCE, 0]):
-        state[layout.RESTS_SINCE, 0] = t
+    numbers: IntArray  # see above
+    values: FloatArray  # see above
+    measured: FloatArray  # position and velocity, shape (2, nv)
+    settings: FloatArray  # as of `advance`
+    tolerances: FloatArray  # as of `advance`
 
 
 @inlined
@@ -162,12 +102,12 @@ def step(
     if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv:
         return BAD_SIZE
     if not predicted:
-        if not is_finite(t, q, v):
+        if not belief.is_finite(t, q, v):
             return BAD_STATE
-        if jumping_joint(settings, state, t, q, v) >= 0:
+        if belief.jumping_joint(settings, state, t, q, v) >= 0:
             return BAD_JUMP
-        frozen = is_frozen(settings, state, t, q, v)
-        remember(state, t, q, v)
+        frozen = belief.is_frozen(settings, state, t, q, v)
+        belief.remember(state, t, q, v)
         if frozen:
             return FROZEN
     dt = max(t - state[layout.LAST_TIME, 0], 0.0)
@@ -183,12 +123,12 @@ def step(
     scale(state)
     if predicted:
         laws.predict_state(settings, state, q, v, dt)
-        watch_rest(state, t, v)
+        belief.watch_rest(state, t, v)
     else:
         laws.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
         q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
     limited = output_stage.limit_acceleration(settings, state, q, v, dt)
-    robot = robot_of(n, nv)
+    robot = laws.robot_of(n, nv)
     laws.control_torque(robot, settings, state, q, v, predicted)
     if limited:
         output_stage.add_limit_torques(robot, settings, state, q, v, dt)
@@ -215,5 +155,161 @@ def step(
     return int(saturated) + FOUND * found
 
 
-# `jumping_joint` by itself, for a state that is not stepped.
-doubt = kernel()(jumping_joint)
+_step = linked(step, SIGNATURE)
+
+
+@inlined
+def catch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> None:
+    """Takes the desired position and velocity from the arm, and brakes from there."""
+    state[layout.LAST_TIME, 0] = t
+    state[layout.LAST_TRAJECTORY_TIME, 0] = t - state[layout.BEHIND, 0]
+    state[layout.GUIDED, 0] = 1.0 if is_hand_law(settings) else 0.0
+    state[layout.SATURATED_SINCE, :] = 0.0
+    belief.believe(state)
+    brake_straight(n, settings, state, q, v)
+
+
+@inlined
+def brake(n: IntVector, settings: Matrix, state: Matrix, guided: bool, predicted: bool) -> None:
+    """Brakes along the path; where a hand guides the arm, straight on from its last state."""
+    s = state[layout.LAST_TRAJECTORY_TIME, 0]
+    if guided:
+        q, v = state[layout.LAST_POSITION], state[layout.LAST_VELOCITY]
+        if predicted:
+            q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
+        catch(n, settings, state, state[layout.LAST_TIME, 0], q, v)
+    elif s < state[layout.PATH_END, 0] and state[layout.UNSCALED_UNTIL, 0] <= s:
+        brake_along(n, settings, state, False)
+
+
+@inlined
+def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None:
+    """Ends the motion, and keeps why."""
+    row = findings[n[layout.FINDINGS] % layout.MOST_FINDINGS]
+    row[layout.KIND], row[layout.ENDED] = kind, n[layout.MOTION]
+    row[layout.FOUND_AT] = state[layout.LAST_TRAJECTORY_TIME, 0]
+    for k in range(layout.FOUND_AT - layout.JOINT):
+        row[layout.JOINT + k] = state[layout.VIOLATING_JOINT + k, 0]
+    if kind == layout.PRESSED:
+        since = state[layout.SATURATED_SINCE]
+        row[layout.JOINT] = j = since.argmax()
+        row[layout.EXCESS] = since[j]
+    n[layout.FINDINGS] += 1
+    n[layout.MOTION] = 0
+
+
+@inlined
+def emergency_stop(
+    n: IntVector, settings: Matrices, state: Matrix, findings: Matrix, predicted: bool
+) -> None:
+    """Brakes, and goes by a law that holds the arm; arguments as of `advance`."""
+    guided = state[layout.GUIDED, 0] != 0.0
+    if is_hand_law(settings[n[layout.BRACED]]):
+        n[layout.BRACED] = 1
+        state[layout.GUIDED, 0] = 0.0
+    end_motion(n, state, findings, layout.STOPPED)
+    brake(n, settings[n[layout.BRACED]], state, guided, predicted)
+
+
+@inlined
+def advance(
+    n: IntVector,
+    settings: Matrices,
+    tolerances: Matrix,
+    state: Matrix,
+    findings: Matrix,
+    t: float,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    predicted: bool,
+) -> int:
+    """A step; one that finds something ends the motion, and if a bound was violated, the arm brakes
+    from where it is, so that it does not press on. Returns what `step` does.
+
+    Args:
+        n, state: see layout.py.
+        settings: those of the controller and those that hold any arm, shape (2, SETTINGS_ROWS, nv).
+        tolerances: of the motion, as of `check`.
+        findings: shape (MOST_FINDINGS, FINDING_SIZE).
+        t, q, v, tau: as of `Controller.step`.
+        predicted: whether the state is to be predicted; it is filled into `q` and `v` then.
+    """
+    in_force = settings[n[layout.BRACED]]
+    of_step = n, in_force, tolerances, state, t, q, v, tau, predicted
+    outcome = _step(n[layout.STEP_CODE], of_step)
+    if predicted or outcome >= BAD_STATE:
+        return outcome
+    n[layout.OUTCOME] = outcome
+    found = outcome // FOUND
+    if outcome > SATURATED:
+        end_motion(n, state, findings, found)
+    if found in (layout.PATH_VIOLATED, layout.GOAL_VIOLATED):
+        brake_along(n, in_force, state, True)
+    elif found > layout.REACHED:
+        n[layout.GAVE_WAY] += 1
+        catch(n, in_force, state, t, q, v)
+    return outcome
+
+
+# `advance` by itself, for Python.
+step_once = kernel()(advance)
+
+
+@inlined
+def _copy(rows: Matrix, into: Matrix) -> None:
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            into[i, j] = rows[i, j]
+
+
+@inlined
+def serve(
+    n: IntVector,
+    settings: Matrices,
+    tolerances: Matrix,
+    state: Matrix,
+    box: IntVector,
+    values: Vector,
+    measured: Matrix,
+    new_settings: Matrices,
+    new_tolerances: Matrix,
+) -> None:
+    """Carries out a request; the first arguments are as of `advance`, the others a `Box`'s."""
+    request, in_force = box[REQUEST], settings[n[layout.BRACED]]
+    s = state[layout.LAST_TRAJECTORY_TIME, 0]
+    box[DONE], box[ENDED] = 1, 0
+    if request == ADOPT and (box[REVISION] != n[layout.REVISION] or s > values[BEGIN]):
+        box[DONE] = 0  # another trajectory has come between, or it is too late
+        return
+    if request <= ADOPT:
+        box[ENDED], n[layout.MOTION] = n[layout.MOTION], 0
+    if request == BRAKE:
+        brake(n, in_force, state, box[GUIDED] != 0, box[PREDICTED] != 0)
+    elif request == CATCH:
+        catch(n, in_force, state, values[NOW], measured[0], measured[1])
+    elif request == GUIDE:
+        state[layout.GUIDED, 0] = 1.0
+    elif request == ADOPT:
+        if s >= state[layout.PATH_END, 0]:
+            settle(state)  # a stop leaves it at full speed
+        follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
+        state[layout.START_TIME, 0], state[layout.END_TIME, 0] = values[START], values[END]
+        n[layout.MOTION] = box[MOTION]
+    elif request == CHANGE:
+        for which in range(2):
+            _copy(new_settings[which], settings[which])
+        n[layout.BODIES_AT] = box[BODIES_AT]
+        state[layout.RESTS_SINCE, 0] = math.nan
+    elif request == BRACE:
+        n[layout.BRACED] = box[BRACED]
+    if request in (ADOPT, CHANGE):
+        _copy(new_tolerances, tolerances)
+    if request in (CHANGE, BRACE):
+        by_hand = is_hand_law(settings[n[layout.BRACED]])
+        if by_hand or n[layout.BRACED] != 0:
+            state[layout.GUIDED, 0] = 1.0 if by_hand else 0.0
+
+
+# `serve` by itself, for Python.
+serve_now = kernel()(serve)

@@ -1,5 +1,6 @@
-r"""A stop along the path, planned within a tick: the trajectory runs slower and slower until it
-stands.
+r"""A stop along the path, planned within a tick and put in the path's place: the trajectory runs
+slower and slower until it stands. `Path` has the trajectory that a controller follows, and the
+memory of its stops.
 
 The path is the running trajectory p(s). With the scaling :math:`\sigma = ds/dt` and its
 deceleration :math:`\kappa = -d\sigma/dt`, the joints have
@@ -22,13 +23,29 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import Matrices, Matrix, Vector
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
 from rnea_control.control import layout
-from rnea_control.control.trajectory import EFFORT, quintic, sample
+from rnea_control.control.laws import robot_of
+from rnea_control.control.trajectory import (
+    COEFFICIENTS,
+    EFFORT,
+    STANDSTILL,
+    Trajectory,
+    follow,
+    path_of,
+    quintic,
+    sample,
+    settle,
+)
+from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
+from rnea_control.kernels.compilation import address
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import array_at, linked
 
 # Between the states that are exact, [s].
 KNOT = 0.005
@@ -45,8 +62,9 @@ FADE = 0.2
 # A last fall of the deceleration shorter than this would drown in rounding; it takes this long, and
 # the quintic makes up for it, [s].
 SHORTEST_RAMP = 0.001
-# A motion with a scaling, and a rate of it, below this stands, [1] and [1/s].
-STANDSTILL = 1e-9
+# No arm is faster: a velocity beyond it makes no sense, and makes no stop, [rad/s] or [m/s].
+FASTEST = 1e3
+_FLOAT = 8
 
 _RAMP_KNOTS = math.ceil(RAMP / KNOT - 1e-6)
 _BRAKING_KNOTS = math.ceil(LONGEST_HALT / KNOT) + 2
@@ -242,3 +260,127 @@ def stop_along_path(
             )
     _put_rest(out_starts, out_coefficients, i)
     return out_starts[i]
+
+
+_stop = linked(stop_along_path, SIGNATURE)
+
+
+@inlined
+def _brake(
+    n: IntVector,
+    settings: Matrix,
+    state: Matrix,
+    shift: Vector,
+    starts: Vector,
+    coefficients: Matrices,
+) -> int:
+    """Changes to a stop along a path that is followed with the scaling in `state`; returns where
+    the coefficients of the stop are, which runs at full speed. `shift` is added to its positions.
+    """
+    nv, offset = state.shape[1], n[layout.SPARE] * _FLOAT * STOP_SEGMENTS
+    n[layout.SPARE] = 1 - n[layout.SPARE]
+    starts_at = n[layout.STOP_STARTS_AT] + offset
+    stop_at = n[layout.STOP_COEFFICIENTS_AT] + offset * nv * COEFFICIENTS
+    stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
+    bodies, memory, _ = robot_of(n, nv)
+    now, segment = state[layout.LAST_TRAJECTORY_TIME, 0], int(state[layout.SEGMENT, 0])
+    scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    path = shift, starts, coefficients, segment, now, scaling, rate
+    scratch = array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv))
+    stop_starts = array_at(starts_at, (STOP_SEGMENTS,))
+    end = _stop(n[layout.STOP_CODE], (bodies, memory, settings, *path, scratch, stop_starts, stop))
+    follow(n, state, starts_at, stop_at, STOP_SEGMENTS, end)
+    state[layout.UNSCALED_UNTIL, 0] = end
+    state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = 1.0
+    state[layout.SCALING_RATE, 0] = 0.0
+    return stop_at
+
+
+@inlined
+def brake_along(n: IntVector, settings: Matrix, state: Matrix, from_measured: bool) -> None:
+    """Brakes along the path; `from_measured`: shifted to where the arm is."""
+    nv = state.shape[1]
+    shift = array_at(n[layout.SHIFT_AT], (nv,))
+    for j in range(nv):
+        shift[j] = -state[layout.POSITION_ERROR, j] if from_measured else 0.0
+    starts, coefficients = path_of(n, nv)
+    _brake(n, settings, state, shift, starts, coefficients)
+
+
+@inlined
+def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: Vector) -> None:
+    """Brakes straight on from position `q` and velocity `v`, shape (nv,), within the position
+    limits."""
+    nv = state.shape[1]
+    shift = array_at(n[layout.SHIFT_AT], (nv,))
+    starts = array_at(n[layout.LINE_STARTS_AT], (1,))
+    line = array_at(n[layout.LINE_AT], (1, nv, COEFFICIENTS))
+    starts[0] = state[layout.LAST_TRAJECTORY_TIME, 0]
+    shift[:] = 0.0
+    for j in range(nv):
+        line[0, j, 0] = q[j]
+        line[0, j, 1] = min(max(v[j], -FASTEST), FASTEST)
+    state[layout.SCALING, 0], state[layout.SCALING_RATE, 0] = 1.0, 0.0
+    stop_at = _brake(n, settings, state, shift, starts, line)
+    stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
+    for j in range(nv):  # joints that would leave their limits brake harder
+        start, end = line[0, j, 0], stop[STOP_SEGMENTS - 1, j, 0]
+        lower, upper = settings[layout.LOWER_LIMIT, j], settings[layout.UPPER_LIMIT, j]
+        bound = min(max(end, lower), upper)
+        if end not in (bound, start):
+            part = max((bound - start) / (end - start), 0.0)
+            for i in range(STOP_SEGMENTS):
+                stop[i, j, 0] -= start
+                for k in range(EFFORT):
+                    stop[i, j, k] *= part
+            for i in range(STOP_SEGMENTS):
+                stop[i, j, 0] += start
+
+
+class Path:
+    """The trajectory that is followed by a controller with this workspace and state, or a stop in
+    its place; stops are planned in memory that is allocated once.
+
+    Attributes:
+        numbers: see layout.py.
+        given: the last trajectory that was no stop; its memory must stay while it is followed. None
+            before the first one.
+        stops: those that may be followed in its place.
+    """
+
+    def __init__(self, workspace: Workspace, state: FloatArray) -> None:
+        self._state, nv = state, state.shape[1]
+        starts = np.zeros((2, STOP_SEGMENTS))
+        coefficients = np.zeros((2, STOP_SEGMENTS, nv, COEFFICIENTS))
+        # Two take turns, as a stop may continue another.
+        self.stops = [Trajectory(starts[k], coefficients[k]) for k in range(2)]
+        self._memory = {  # which must live as long as its addresses are in the numbers
+            layout.STOP_STARTS_AT: starts,
+            layout.STOP_COEFFICIENTS_AT: coefficients,
+            layout.LINE_STARTS_AT: np.zeros(1),
+            layout.LINE_AT: np.zeros((1, nv, COEFFICIENTS)),
+            layout.SHIFT_AT: np.zeros(nv),
+            layout.SCRATCH_AT: np.zeros((SCRATCH_ROWS, nv)),
+            layout.MEMORY_AT: workspace.memory,
+            layout.MATRIX_AT: workspace.matrix,
+        }
+        self.numbers: IntArray = np.zeros(layout.NUMBERS, dtype=np.int64)
+        for row, array in self._memory.items():
+            self.numbers[row] = array.ctypes.data
+        self.numbers[[layout.MEMORY_ROWS, layout.MEMORY_COLUMNS]] = workspace.memory.shape
+        self.numbers[[layout.BODY_COUNT, layout.BODY_SIZE]] = workspace.model.bodies.shape
+        self.numbers[layout.STOP_CODE] = address(stop_along_path) or 0
+        self.given: Trajectory | None = None
+
+    def rest(self, t: float, q: FloatArray, guided: bool) -> None:
+        """Rests at position `q`, shape (nv,), from time `t` on, as if nothing had been before but
+        the target of the scaling; `guided`: whether a hand guides the arm."""
+        state = self._state
+        state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
+        state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
+        state[layout.GUIDED], state[layout.DESIRED_POSITION] = guided, q
+        state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
+        state[layout.STANDSTILL] = 0.0
+        settle(state)
+        self.given = Trajectory.hold(t, q)
+        follow(self.numbers, state, *self.given.addresses, t)

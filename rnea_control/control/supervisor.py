@@ -7,8 +7,7 @@ it says what time it is, and calls it from one thread at a time.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,17 +16,14 @@ from rnea_control.control import feasibility, mode
 from rnea_control.control.controller import STILL_FROZEN, Controller
 from rnea_control.control.mode import Event, Machine, Mode
 from rnea_control.control.momentum_observer import MomentumObserver
-from rnea_control.control.motion import Act, Ending, EndKind, Motion
-from rnea_control.control.planner import Plan, Situation
+from rnea_control.control.motion import Act
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryModeError
+from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.model import RobotModel
 
 # An arm that fell since its effort controller became active has done so for this long at most, [s].
 FALL = 1.0
-# An arm that has given way so often within so long, [s], has a law that shakes it.
-MOST_GIVEN_WAY, GIVING_WAY = 4, 3.0
 # How often the reason for not starting, or for not seeing, is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
 
@@ -40,6 +36,7 @@ class Supervisor(Machine):
         bad_states: how many were ignored since activation.
         listening: whether somebody takes the commands. Until then the hold position follows the
             arm.
+        state_period: of the states since the last start.
         obstacle: why it does not start from the states that come; empty if it may, or has.
     """
 
@@ -53,9 +50,8 @@ class Supervisor(Machine):
         super().__init__(controller, on_change)
         self.settings, self.observer, self.listening = settings, observer, True
         self._workspace = Workspace(controller.model)
-        self._period = feasibility.StatePeriod()
+        self.state_period = feasibility.StatePeriod()
         self._waits_for = "for a subscription to the commands"  # while nobody listens
-        self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
 
     def forget(self) -> None:
         """Forgets what is true since an activation only."""
@@ -66,7 +62,6 @@ class Supervisor(Machine):
         self._has_held = False  # the arm
         self._unheard_torque_at = -math.inf  # when the gravity torque was commanded to nobody
         self._doubt_told_at = math.nan  # when it last said why it does not start, or see
-        self._found: list[Ending] = []  # by steps, and not followed up
 
     @property
     def streaming(self) -> bool:
@@ -79,14 +74,9 @@ class Supervisor(Machine):
         return int(self.facts[mode.GAPS])
 
     @property
-    def period(self) -> float:
-        """Of the states, the shortest of the first ones, [s]; NaN until it is known."""
-        return self._period.shortest
-
-    @property
     def steady(self) -> bool:
         """Whether every state that can be true is simply answered."""
-        return self.mode not in mode.UNUSUAL and self._period.is_known
+        return self.mode not in mode.UNUSUAL and self.state_period.is_known
 
     def activate(self, reason: str = "for joint_states") -> None:
         """Starts with the next state that allows it; the reason says what it waits for."""
@@ -128,7 +118,7 @@ class Supervisor(Machine):
             self.refuse_step(error, t, q, v)
             raise
         self._bad_in_row = self.facts[mode.PREDICTING] = 0
-        if self._period.measure(t) and (objection := self._objection()):
+        if self.state_period.measure(t) and (objection := self._objection()):
             self.fail(objection, t, q, v, law_failed=True)
         if (observer := self.observer) is not None:
             pushed = observer.update(t, q, v, observer.applied)
@@ -206,7 +196,7 @@ class Supervisor(Machine):
     def _start_controller(self, t: float, q: FloatArray) -> None:
         self.controller.start(t, q)
         self._gave_way_at.clear()
-        self._period = feasibility.StatePeriod(t)
+        self.state_period = feasibility.StatePeriod(t)
         if self.observer is not None:
             self.observer.reset()
 
@@ -235,64 +225,6 @@ class Supervisor(Machine):
         if self.observer is not None:
             self.fail(self.observer.collision(j), t, q, v)
 
-    def follow_up(self, found: Sequence[Ending] = ()) -> None:
-        """Changes the mode after the last steps, by what they have found."""
-        controller = self.controller
-        self._found += found
-        if self.predicting:
-            return
-        while self._found:
-            if (end := self._found.pop(0)).gave_way:
-                self._give_way(end)
-        if self.mode is Mode.MOVING and controller.motion is None:
-            event = Event.BRAKED if controller.is_moving else Event.RESTED
-            self.happen(event, "the motion has ended")
-        elif self.mode is Mode.BRAKING and not controller.is_moving:
-            self.happen(Event.RESTED, "at rest")
-
-    def _give_way(self, end: Ending) -> None:
-        """The desired position was taken from the arm."""
-        controller, times, reason = self.controller, self._gave_way_at, end.text
-        if self.mode is Mode.WAITING:  # nobody takes the commands, and the arm moves as it likes
-            controller.finish("a hand guides the arm", Act.IS_GUIDED)
-            return
-        often = False
-        if self.mode is not Mode.BRAKING:  # an arm that is caught may give way again and again
-            times.append(controller.time)
-            often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
-        if often:
-            times.clear()
-            how_often = f"gave way {MOST_GIVEN_WAY} times within {GIVING_WAY:g} s"
-            reason = f"{how_often}, the last time as {reason}: are gains, payload and limits right?"
-        if often or end.shaken:
-            q, v = controller.last_state
-            self.fail(reason, controller.time, q, v, law_failed=True)
-        elif self.mode is not Mode.GRAVITY_COMPENSATION or not controller.guided:
-            self.happen(Event.BRAKED, reason)
-
-    def situation(self, t: float) -> Situation:
-        """The state that a new trajectory starts from.
-
-        Raises:
-            TrajectoryModeError: none may be followed now.
-        """
-        if self.mode not in mode.TAKES_TRAJECTORIES:
-            raise TrajectoryModeError(mode.REFUSALS[self.mode].format(reason=self.reason))
-        if self._ending:
-            raise TrajectoryModeError(mode.ENDS)
-        return self.controller.situation(t)
-
-    def adopt(self, plan: Plan) -> bool:
-        """Changes to a plan, unless it is too late for it or the mode has changed."""
-        if self.mode not in mode.TAKES_TRAJECTORIES or self._ending:
-            return False
-        return self.controller.adopt(plan) and self.happen(Event.ADOPTED, "following a trajectory")
-
-    def cancel(self, motion: Motion) -> None:
-        """Brings the arm to rest if it still follows this motion."""
-        if motion is self.controller.motion:
-            self.happen(Event.HELD, "canceled by the client", kind=EndKind.CANCELLED)
-
     def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
         """Why an arm that it holds cannot go on with another model and other settings; empty if it
         can. Gains that a fault keeps out of force may be mended one by one: `reset_fault` judges
@@ -307,10 +239,11 @@ class Supervisor(Machine):
         settings: ControllerSettings | None = None,
         to_gains: bool = True,
     ) -> str:
-        q, ws = self.controller.last_state[0], self._workspace
+        q, ws, period = self.controller.last_state[0], self._workspace, self.state_period
         model, settings = model or self.controller.model, settings or self.controller.settings
-        to_gains = to_gains and self._period.is_known
-        gain = feasibility.excessive_gain(model, ws, settings, q, self.period) if to_gains else ""
+        gain = ""
+        if to_gains and period.is_known:
+            gain = feasibility.excessive_gain(model, ws, settings, q, period.shortest)
         return gain or feasibility.excessive_load(model, ws, settings, q)
 
     def reset_fault(self) -> str:

@@ -15,8 +15,11 @@ line, and 0 at waypoints without one.
 The old trajectory goes on until the new one takes over; joints that the new one does not move
 follow the old one to its end.
 
-Trajectory time runs as the controller's time does, but slower while the speed is scaled
-(path.py). In code it is `s`, and the controller's time is `t`.
+**Scaling.** Trajectory time `s` may run slower than the controller's time `t`. The scaling
+:math:`\sigma = ds/dt` follows its target through two equal first-order lags, so that it and its
+rate are continuous, and it never leaves the range of its targets, 0 to 1. With
+:math:`\dot q = q' \sigma` and :math:`\ddot q = q'' \sigma^2 + q' \dot\sigma` the desired velocity
+and acceleration are continuous too. Each step solves the lags exactly.
 """
 
 from __future__ import annotations
@@ -26,10 +29,12 @@ from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray, Matrices, Matrix, Vector
-from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints, integrated
+from rnea_control.array_types import BoolArray, FloatArray, IntVector, Matrices, Matrix, Vector
+from rnea_control.control import layout
+from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints, whole_turns
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import array_at
 
 # Of the position's polynomial, and of the effort's line, which comes after it.
 POSITION_COEFFICIENTS = 6
@@ -37,6 +42,10 @@ EFFORT = POSITION_COEFFICIENTS
 COEFFICIENTS = POSITION_COEFFICIENTS + 2
 # Polynomials that differ by less than this part are the same.
 ROUNDING = 1e-12
+# Of each lag of the scaling, [s]: after 0.5 s, 96 % of a change are done.
+LAG_TIME = 0.1
+# A motion with a scaling, and a rate of it, below this stands, [1] and [1/s].
+STANDSTILL = 1e-9
 
 
 class Trajectory:
@@ -96,12 +105,6 @@ def rest(position: FloatArray) -> FloatArray:
     return coefficients
 
 
-def whole_turns(way: FloatArray, continuous: FloatArray) -> FloatArray:
-    """What is to be taken off a way of all joints, shape (nv,), [rad] or [m], so that it is the
-    shortest one; `continuous`: 1 for each continuous joint, else 0."""
-    return 2.0 * math.pi * np.round(way / (2.0 * math.pi)) * continuous
-
-
 @inlined
 def quintic(mean: Any, v0: Any, v1: Any, a0: Any, a1: Any, T: Any) -> tuple[Any, Any, Any]:
     """The three highest coefficients of a segment of duration T between two states, from its mean
@@ -148,14 +151,6 @@ def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:
     return new
 
 
-def continued(
-    old: Trajectory, now: float, begin: float, ahead: Waypoints, continuous: FloatArray
-) -> Trajectory:
-    """The old trajectory, then that through the waypoints ahead, unchecked; arguments as below."""
-    points, turns = from_the_old(old, begin, ahead, continuous)
-    return spliced(old, now, turns, points)
-
-
 def from_the_old(
     old: Trajectory, begin: float, ahead: Waypoints, continuous: FloatArray
 ) -> tuple[Waypoints, FloatArray]:
@@ -169,7 +164,7 @@ def from_the_old(
         continuous: 1 for each continuous joint, else 0, shape (nv,): it goes the shortest way to
             the first waypoint.
     """
-    points = integrated(ahead.inserted(0, begin, old.sampled(begin) * ahead.joints))
+    points = ahead.inserted(0, begin, old.sampled(begin) * ahead.joints).integrated()
     # Positions that are integrated go on from the start: only a given one may be some turns away.
     given = np.flatnonzero(ahead.has[POSITION])
     turns = np.zeros(old.nv)
@@ -266,3 +261,76 @@ def sample(
 
 # `sample` by itself, for Python.
 _sample = kernel()(sample)
+
+
+# A controller follows a trajectory by its address, so that machine code can change to another one
+# between two ticks. `n` and `state`: see layout.py.
+
+
+@inlined
+def follow(
+    n: IntVector, state: Matrix, starts_at: int, coefficients_at: int, segments: int, end: float
+) -> None:
+    """Changes to the trajectory that stands at these addresses, and is at rest from `end` on."""
+    n[layout.STARTS_AT], n[layout.COEFFICIENTS_AT] = starts_at, coefficients_at
+    n[layout.SEGMENTS] = segments
+    n[layout.REVISION] += 1
+    state[layout.PATH_END, 0] = end
+    state[layout.SEGMENT, 0] = 0.0
+    state[layout.UNSCALED_UNTIL, 0] = -math.inf
+
+
+@inlined
+def path_of(n: IntVector, nv: int) -> tuple[Vector, Matrices]:
+    """Starts and coefficients of the trajectory that is followed."""
+    segments = n[layout.SEGMENTS]
+    starts = array_at(n[layout.STARTS_AT], (segments,))
+    return starts, array_at(n[layout.COEFFICIENTS_AT], (segments, nv, COEFFICIENTS))
+
+
+@inlined
+def advance_scaling(state: Matrix, dt: float, slows: bool) -> None:
+    """Brings the scaling `dt` further, and `BEHIND`, by which trajectory time is behind.
+
+    `slows`: whether its target is 0 for now.
+    """
+    target = 0.0 if slows else state[layout.TARGET_SCALING, 0]
+    if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.UNSCALED_UNTIL, 0]:
+        target = 1.0
+    first = state[layout.LEADING_SCALING, 0] - target
+    second = state[layout.SCALING, 0] - target
+    if abs(first) < STANDSTILL and abs(second) < STANDSTILL:
+        state[layout.LEADING_SCALING, 0] = target
+        state[layout.SCALING, 0] = target
+        state[layout.SCALING_RATE, 0] = 0.0
+        state[layout.BEHIND, 0] += (1.0 - target) * dt
+        return
+    x = dt / LAG_TIME
+    decay = math.exp(-x)
+    passed = LAG_TIME * ((first + second) * (1.0 - decay) - first * x * decay)
+    state[layout.BEHIND, 0] += (1.0 - target) * dt - passed
+    second = (second + first * x) * decay
+    first *= decay
+    state[layout.LEADING_SCALING, 0] = target + first
+    state[layout.SCALING, 0] = target + second
+    state[layout.SCALING_RATE, 0] = (first - second) / LAG_TIME
+
+
+@inlined
+def settle(state: Matrix) -> None:
+    """Brings the scaling to its target at once, while the arm stands."""
+    target = state[layout.TARGET_SCALING, 0]
+    state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = target
+    state[layout.SCALING_RATE, 0] = 0.0
+
+
+@inlined
+def scale(state: Matrix) -> None:
+    """Turns the desired derivatives by trajectory time into those by time."""
+    scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    for j in range(state.shape[1]):
+        derivative = state[layout.DESIRED_VELOCITY, j]
+        state[layout.DESIRED_VELOCITY, j] = derivative * scaling
+        state[layout.DESIRED_ACCELERATION, j] = (
+            state[layout.DESIRED_ACCELERATION, j] * scaling * scaling + derivative * rate
+        )

@@ -1,5 +1,5 @@
-r"""Waypoints: where an arm is to be, and when; one by one, and as arrays; also the smooth motion
-through waypoints that have only positions, such as the chunks of a policy.
+r"""Waypoints: where an arm is to be, and when; one by one, and as arrays; and why they are refused.
+Also the smooth motion through waypoints that have only positions, such as the chunks of a policy.
 
 Positions that are not given are integrated from velocities, and these from accelerations, by the
 trapezoidal rule.
@@ -13,6 +13,7 @@ the last segment is a quartic too, or moves on, as within a stream of chunks [de
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -21,13 +22,26 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray, Matrices, Vector
-from rnea_control.exceptions import TrajectoryPointsError, TrajectoryTimesError
+from rnea_control.exceptions import (
+    TrajectoryEndError,
+    TrajectoryLimitsError,
+    TrajectoryPassedError,
+    TrajectoryPointsError,
+    TrajectoryStartError,
+    TrajectoryTimesError,
+)
 from rnea_control.kernels.kernel import kernel
+from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 
 FIELDS = ("position", "velocity", "acceleration", "effort")
 POSITION, VELOCITY, ACCELERATION, EFFORT = range(len(FIELDS))
 # A velocity below this counts as rest, as it does for joint_trajectory_controller, [rad/s].
 AT_REST = 1.2e-7
+# How far the arm may be from a first point at time 0, [rad] or [m].
+START_DISTANCE = 0.1
+# Segments shorter than this drown in the rounding of their times, [s].
+SHORTEST_SEGMENT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -143,6 +157,84 @@ class Waypoints:
                 found = text.format(time=times[i], previous=i - 1, before=times[i - 1])
                 raise error(f"point {i}: {found}")
 
+    def ahead(self, asked: float | None, start: float, begin: float, now: float) -> Waypoints:
+        """Those after `begin`, when they take over, with times counted as that is.
+
+        Args:
+            asked: their start by the controller's time, [s]; None where none was asked for.
+            start, begin, now: by trajectory time, [s]; `start` is the zero of their times.
+
+        Raises:
+            TrajectoryTimesError, TrajectoryPassedError: a start that is no time or too far from
+                `now`, or waypoints that leave no time from `begin` on.
+        """
+        duration, until = self.times[-1], start - now
+        if asked is not None and not math.isfinite(asked):
+            raise TrajectoryTimesError(f"its start is {asked} s; it must be finite")
+        if duration <= 0.0:
+            raise TrajectoryTimesError(
+                f"the last point's time is {duration:g} s; the arm needs time to get there, give "
+                "it more than 0"
+            )
+        if until > 0.0 and start + duration == start:
+            raise TrajectoryTimesError(f"its start, {until:g} s from now, is too far ahead")
+        if start + duration <= begin:
+            raise TrajectoryPassedError(
+                f"the trajectory ended {begin - start - duration:.3f} s ago; send it earlier, or "
+                "with stamp 0 to start now"
+            )
+        ahead = self.delayed(start)
+        ahead = ahead[int(np.searchsorted(ahead.times, begin, side="right")) :]
+        if not len(ahead) or np.diff(ahead.times, prepend=begin).min() < SHORTEST_SEGMENT:
+            raise TrajectoryTimesError(
+                f"at its start, {until:g} s from now, points are less than {SHORTEST_SEGMENT:g} s "
+                "apart; give them more time"
+            )
+        return ahead
+
+    def check_start(self, position: FloatArray, model: RobotModel) -> None:
+        """Refuses a first point at time 0, the start, that is not where the arm is then: at
+        `position`, the desired one, shape (nv,), [rad] or [m].
+
+        Raises:
+            TrajectoryStartError: so it is.
+        """
+        if self.times[0] > 0.0 or not self.has[POSITION, 0]:
+            return
+        away = (self.positions[0] - position) * self.joints
+        away = np.abs(away - whole_turns(away, model.continuous))
+        j = int(np.argmax(away))
+        if away[j] > START_DISTANCE:
+            raise TrajectoryStartError(
+                f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} "
+                f"{units(model, j).position} away from it at the start, {START_DISTANCE:g} "
+                "allowed. Start where the arm is, or give the point the time to get there"
+            )
+
+    def check_positions_and_end(
+        self, start: float, model: RobotModel, allow_moving_end: bool
+    ) -> None:
+        """Refuses waypoints outside the position limits, and a velocity at the end unless that is
+        allowed; `start`: the zero of the times in errors, [s].
+
+        Raises:
+            TrajectoryLimitsError, TrajectoryEndError: so it is.
+        """
+        positions, lower, upper = self.positions, model.lower, model.upper
+        for i, j in np.argwhere(((positions < lower) | (positions > upper)) & self.joints):
+            raise TrajectoryLimitsError(
+                f"the point at {self.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
+                f"{positions[i, j]:g} is outside its limits {lower[j]:g} to {upper[j]:g}"
+            )
+        velocity = self.velocities[-1]
+        j = int(np.argmax(np.abs(velocity)))
+        if abs(velocity[j]) > AT_REST and not allow_moving_end:
+            raise TrajectoryEndError(
+                f"the last point: joint {model.joint_names[j]!r} has velocity {velocity[j]:g} at "
+                "the end; the last point must be at rest, unless the parameter "
+                "allow_nonzero_velocity_at_trajectory_end is set"
+            )
+
     def __len__(self) -> int:
         return len(self.times)
 
@@ -160,10 +252,6 @@ class Waypoints:
     def __getitem__(self, part: slice) -> Waypoints:
         times, fields, has = self.times[part], self.fields[:, part], self.has[:, part]
         return replace(self, times=times, fields=fields, has=has)
-
-    def after(self, time: float) -> Waypoints:
-        """Those later than a time."""
-        return self[int(np.searchsorted(self.times, time, side="right")) :]
 
     def delayed(self, start: float) -> Waypoints:
         """The same with `start` added to every time."""
@@ -186,28 +274,33 @@ class Waypoints:
             has=np.insert(self.has, at, True, axis=1),
         )
 
+    def integrated(self) -> Waypoints:
+        """The same with all positions; the first waypoint must have all fields."""
+        if self.has[POSITION].all():
+            return self
+        (p, v, a), has = self.fields[:3].copy(), self.has.copy()
+        for i in np.flatnonzero(~has[POSITION]):
+            half = 0.5 * (self.times[i] - self.times[i - 1])
+            if not has[VELOCITY, i]:
+                v[i] = v[i - 1] + half * (a[i - 1] + a[i])
+            p[i] = p[i - 1] + half * (v[i - 1] + v[i])
+            has[:ACCELERATION, i] = True
+        return replace(self, fields=np.stack([p, v, a, self.fields[3]]), has=has)
 
-def integrated(points: Waypoints) -> Waypoints:
-    """The same with all positions; the first waypoint must have all fields."""
-    if points.has[POSITION].all():
-        return points
-    (p, v, a), has = points.fields[:3].copy(), points.has.copy()
-    for i in np.flatnonzero(~has[POSITION]):
-        half = 0.5 * (points.times[i] - points.times[i - 1])
-        if not has[VELOCITY, i]:
-            v[i] = v[i - 1] + half * (a[i - 1] + a[i])
-        p[i] = p[i - 1] + half * (v[i - 1] + v[i])
-        has[:ACCELERATION, i] = True
-    return replace(points, fields=np.stack([p, v, a, points.fields[3]]), has=has)
+    def upsampled(self, at_rest: bool) -> Waypoints:
+        """The same, which must have positions, the first all fields, with the velocities and
+        accelerations of the smooth motion; `at_rest`: whether that ends at rest, or else as fast as
+        it is there."""
+        fields, has = self.fields.copy(), self.has.copy()
+        _solve(self.times, fields, at_rest, np.zeros(len(self)))
+        has[VELOCITY : ACCELERATION + 1] = True
+        return replace(self, fields=fields, has=has)
 
 
-def upsampled(points: Waypoints, at_rest: bool) -> Waypoints:
-    """The points, which have positions, the first all fields, with the velocities and accelerations
-    of the smooth motion; `at_rest`: whether that ends at rest, or else as fast as it is there."""
-    fields, has = points.fields.copy(), points.has.copy()
-    _solve(points.times, fields, at_rest, np.zeros(len(points)))
-    has[VELOCITY : ACCELERATION + 1] = True
-    return replace(points, fields=fields, has=has)
+def whole_turns(way: FloatArray, continuous: FloatArray) -> FloatArray:
+    """What is to be taken off a way of all joints, shape (nv,), [rad] or [m], so that it is the
+    shortest one; `continuous`: 1 for each continuous joint, else 0."""
+    return 2.0 * math.pi * np.round(way / (2.0 * math.pi)) * continuous
 
 
 @kernel(nogil=True)

@@ -8,7 +8,8 @@ The hyperbolic tangent makes Coulomb friction smooth at standstill
     M(q) a  +  C(q, v) v  +  g(q)  +  tau_f(v)  =  tau
 
 Forward dynamics solves it for a, with M by `crba` and the rest by `rnea`. Factored from the last
-joint to the first, M = L^T L [Featherstone 2008, sec. 6.5].
+joint to the first, M = L^T D L, L stays zero where joints of different branches share no inertia
+[Featherstone 2008, sec. 6.5].
 """
 
 from __future__ import annotations
@@ -134,29 +135,21 @@ def diagonal_bound(bodies: Matrix, memory: Matrix, bound: Vector) -> None:
 
 
 @inlined
-def factor(H: Matrix) -> None:
-    """H = L^T L in place, L in the lower triangle [Featherstone 2008, table 6.3]."""
-    for k in range(H.shape[0] - 1, -1, -1):
-        H[k, k] = math.sqrt(H[k, k])
-        for i in range(k):
-            H[k, i] /= H[k, k]
-        for i in range(k):
-            if H[k, i] != 0.0:  # as it is for joints of different branches
-                for j in range(i + 1):
-                    H[i, j] -= H[k, i] * H[k, j]
-
-
-@inlined
 def solve(H: Matrix, x: Vector) -> None:
-    """Replaces x by the solution y of L^T L y = x, with L from `factor`."""
-    for i in range(x.shape[0] - 1, -1, -1):
-        x[i] /= H[i, i]
-        for j in range(i):
-            x[j] -= H[i, j] * x[i]
-    for i in range(x.shape[0]):
-        for j in range(i - 1, -1, -1):
-            x[i] -= H[i, j] * x[j]
-        x[i] /= H[i, i]
+    """Replaces x by the solution y of H y = x, and the lower triangle of H by the diagonal matrix D
+    and, below it, L of H = L^T D L [Featherstone 2008, table 6.3]."""
+    for k in range(x.shape[0] - 1, -1, -1):
+        for i in range(k - 1, -1, -1):
+            if H[k, i] != 0.0:
+                factor = H[k, i] / H[k, k]
+                x[i] -= factor * x[k]
+                for j in range(i + 1):
+                    H[i, j] -= factor * H[k, j]
+                H[k, i] = factor
+    for k in range(x.shape[0]):
+        x[k] /= H[k, k]
+        for i in range(k):
+            x[k] -= H[k, i] * x[i]
 
 
 @kernel_on_demand()
@@ -166,7 +159,7 @@ def _forward_dynamics_with_friction(
     friction_parameters: Matrix,
     memory: Matrix,
     H: Matrix,
-    x: Vector,
+    largest: Vector,
     zeros: Vector,
     q: Vector,
     v: Vector,
@@ -179,17 +172,12 @@ def _forward_dynamics_with_friction(
     body.subtract_external_forces(links, memory, forces, body.FORCE)
     inward_pass(bodies, memory, a)
     for j in range(a.shape[0]):
-        x[j] = tau[j] - a[j] - friction_torque(friction_parameters, v, j)
+        a[j] = tau[j] - a[j] - friction_torque(friction_parameters, v, j)
     mass_matrix(bodies, memory, q, H)
-    diagonal_bound(bodies, memory, a)
-    factor(H)
+    diagonal_bound(bodies, memory, largest)
+    solve(H, a)
     solved = True
-    for k in range(a.shape[0]):
-        if not H[k, k] * H[k, k] > SMALLEST_PIVOT * a[k]:
-            solved = False
-    solve(H, x)
     for j in range(a.shape[0]):
-        a[j] = x[j]
-        if not math.isfinite(a[j]):
-            solved = False
+        regular = H[j, j] > SMALLEST_PIVOT * largest[j]
+        solved = solved and regular and math.isfinite(a[j])
     return solved

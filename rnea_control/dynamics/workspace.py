@@ -24,6 +24,7 @@ from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.model import RobotModel
 
+_FLOAT64 = np.dtype(np.float64)
 # The shape of each array argument by its name, the same in all algorithms.
 SHAPES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(("q", "q0", "q1", "result"), ("nq",)),
@@ -132,24 +133,35 @@ def argument_error(model: RobotModel, ws: Workspace, **others: object) -> Argume
         )
     if ws.model is not model and ws.model.bodies.shape != model.bodies.shape:
         return _other_model(model, ws)
-    wanted_shapes = shapes(model)
-    for name, array in others.items():
-        shape = wanted_shapes.get(name)
-        if shape is None or (name == "external_forces" and array is None):
-            continue
-        wanted = f"a C-contiguous float64 array of shape {shape}"
-        if not isinstance(array, np.ndarray):
-            return ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")
-        if array.dtype != np.float64 or array.shape != shape:
-            return ArgumentError(
-                f"{name} is of {array.dtype} and shape {array.shape}; it must be {wanted}"
-            )
-        if not array.flags.c_contiguous or not array.flags.writeable:
-            return ArgumentError(
-                f"{name} is a read-only or strided view; it must be {wanted}, for example "
-                f"{name}.copy()"
-            )
+    shape_of = shapes(model)
+    try:
+        for name, array in others.items():
+            if name in shape_of and not (name == "external_forces" and array is None):
+                check_array(name, array, shape_of[name])
+    except ArgumentError as error:
+        return error.with_traceback(None)
     return _other_model(model, ws)
+
+
+def check_array(
+    name: str,
+    array: object,
+    shape: tuple[int, ...],
+    dtype: np.dtype = _FLOAT64,
+    writeable: bool = True,
+) -> None:
+    """Raises ArgumentError unless it is a C-contiguous array of these, and writeable if it must."""
+    wanted = f"a C-contiguous {dtype} array of shape {shape}"
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")
+    if array.dtype != dtype or array.shape != shape:
+        found = f"of {array.dtype} and shape {array.shape}"
+        raise ArgumentError(f"{name} is {found}; it must be {wanted}")
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned and (flags.writeable or not writeable)):
+        raise ArgumentError(
+            f"{name} is a read-only or strided view; it must be {wanted}, for example {name}.copy()"
+        )
 
 
 def _other_model(model: RobotModel, ws: Workspace) -> ArgumentError:

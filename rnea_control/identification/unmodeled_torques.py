@@ -5,13 +5,14 @@ friction.
           c \, \mathrm{sign}(v) \, e^{-(v / v_s)^2} \quad \text{[Armstrong-Helouvry 1994]}
 
 Where the residual of a fit has one of them, beyond what its noise would have by chance, they become
-unknowns beside the parameters, so that these and their standard deviations are right.
+unknowns beside the parameters, so that these and their standard deviations are right. Stribeck
+friction that noise hides is not fitted; what it may do to the parameters, by every c and v_s that
+the residual leaves open, counts in their standard deviations.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -144,9 +145,9 @@ def solve_beside_unmodeled(
     first = len(solution.beta)
     found: list[Unmodeled] = []
     is_final = True
-    for _ in range(rounds):
-        new = [*_remaining(solution, equations)]
-        if not new and is_final:
+    for look in range(rounds + 1):
+        new, hidden = _remaining(solution, equations)
+        if look == rounds or (not new and is_final):
             break
         tried, found, end = [*found, *new], [], first
         columns = [partial(each.columns, alone.motion) for each in tried]
@@ -162,22 +163,31 @@ def solve_beside_unmodeled(
                 found.append(each.refined(solution.beta[own]))
         # The scales of new ones are corrected in the next round.
         is_final = len(found) == len(tried) and not new
+    hidden[[each.joint for each in found if each.kind is Kind.stribeck]] = 0.0
     if some != alone.motion.parts:
         solution = solve(equations, prior, robust)
     notes = [
         f"{each.words(alone.robot.model)}; no parameter has it, so it is fitted beside them"
         for each in found
     ]
-    return solution.in_slow_noise(equations).first(len(prior)), notes
+    solution = solution.in_slow_noise(equations)
+    A = solution.information
+    spread = solution.vector_covariance + A @ hidden.sum(axis=0) @ A
+    return replace(solution, vector_covariance=spread).first(len(prior)), notes
 
 
-def _remaining(solution: Solution, equations: TorqueEquations) -> Iterator[Unmodeled]:
-    """The strongest of each kind at each joint that the residual has beyond chance."""
+def _remaining(
+    solution: Solution, equations: TorqueEquations
+) -> tuple[list[Unmodeled], FloatArray]:
+    """The strongest of each kind at each joint that the residual has beyond chance; and the mean
+    square of what Stribeck friction that noise hides does to the estimates, by joint, shape (nv,
+    columns, columns)."""
     motion, spectrum, nv = equations.motion, solution.spectrum, len(solution.variance)
     rows = np.concatenate([np.arange(len(motion.time))[each] for each in spectrum.middles])
     residual = np.concatenate(spectrum.means)
     Y = np.concatenate([equations.rows(each) for each in spectrum.middles])
     samples = sum(part.stop - part.start for part in enough_of(motion))
+    beyond, hidden = [], np.zeros((nv, *solution.inverse.shape))
     for j, kind in product(range(nv), Kind):
         used = motion.counts[rows, j]
         if np.count_nonzero(used) < LEAST:
@@ -192,10 +202,19 @@ def _remaining(solution: Solution, equations: TorqueEquations) -> Iterator[Unmod
         into_bins = sparse.csr_array((ones, (bins, np.arange(len(x)))), shape=(BINS, len(x)))
         sums = into_bins @ np.column_stack([ones, residual[used, j], Y[used, j]])
         tried = kind.shapes(0.5 * (edges[1:] + edges[:-1]), scales[:, None])
-        center, trials, variance = 0.0, len(scales), float(solution.variance[j])
+        variance = float(solution.variance[j])
         # Each mean stands for several samples.
-        gain = _gain(tried, sums, variance * len(rows) / samples, solution.inverse)
-        if kind is Kind.ripple:
+        weighted = tried * (samples / (variance * len(rows)))
+        own = (weighted * sums[:, 0]) @ tried.transpose(0, 2, 1)
+        vector, shared = weighted @ sums[:, 1], weighted @ sums[:, 2:]
+        information = own - shared @ solution.inverse @ shared.transpose(0, 2, 1)
+        gain = _gain(vector, own, information)
+        center, trials = 0.0, len(scales)
+        if kind is Kind.stribeck:
+            told = gain > 0.0
+            errors = shared[told, 0] @ solution.inverse
+            hidden[j] = _hidden(gain[told], information[told, 0, 0], errors)
+        else:
             center, trials = 0.5 * (lowest + highest), MOST_WAVES
             # Slow noise has more power where the joint passes the waves slowly.
             typical = np.quantile(speeds, (np.arange(QUANTILES) + 0.5) / QUANTILES)
@@ -204,26 +223,34 @@ def _remaining(solution: Solution, equations: TorqueEquations) -> Iterator[Unmod
             gain *= variance / np.maximum(power, variance)
         best = int(np.argmax(gain))
         if gain[best] > math.log(trials * nv / CHANCE):
-            yield Unmodeled(kind, j, center, float(scales[best]), (0.0,) * kind.sizes)
+            scale, sizes = float(scales[best]), (0.0,) * kind.sizes
+            beyond.append(Unmodeled(kind, j, center, scale, sizes))
+    return beyond, hidden
 
 
-def _gain(tried: FloatArray, sums: FloatArray, variance: float, inverse: FloatArray) -> FloatArray:
+def _gain(vector: FloatArray, own: FloatArray, information: FloatArray) -> FloatArray:
     """What some torques add to the logarithm of the likelihood, shape (candidates,).
 
     Args:
-        tried: torques for 1 of each size, shape (candidates, sizes, BINS).
-        sums: in each bin how many means there are, their residuals and equations, shape (BINS, 2 +
-            columns).
-        variance: of a mean's noise.
-        inverse: of the information matrix.
+        vector: of the normal equations of their sizes, shape (candidates, sizes).
+        own, information: information matrices of these with known and with unknown parameters,
+            shape (candidates, sizes, sizes).
     """
-    number, residual, equations = sums[:, 0], sums[:, 1], sums[:, 2:]
-    vector = tried @ residual / variance
-    own = (tried * number) @ tried.transpose(0, 2, 1) / variance
-    shared = tried @ equations / variance
-    information = own - shared @ inverse @ shared.transpose(0, 2, 1)
     size = 1.0 / np.sqrt(np.maximum(np.diagonal(own, axis1=1, axis2=2), 1e-300))
     values, axes = np.linalg.eigh(information * size[:, :, None] * size[:, None, :])
     along = np.einsum("kij,ki->kj", axes, vector * size)
     gain = 0.5 * (along**2 / np.maximum(values, OWN_PART)).sum(axis=1)
     return np.where(values[:, 0] > OWN_PART, gain, 0.0)
+
+
+def _hidden(gain: FloatArray, information: FloatArray, errors: FloatArray) -> FloatArray:
+    """The mean square of the estimates' errors by a torque of one size that is not fitted, over all
+    candidates and sizes as far as the residual leaves them open, shape (columns, columns).
+
+    Args:
+        gain, information: of the candidates with their likeliest sizes, shape (candidates,).
+        errors: of the estimates for a size of 1, shape (candidates, columns).
+    """
+    likely = np.exp(gain - gain.max(initial=0.0)) / np.sqrt(information)
+    square = (1.0 + 2.0 * gain) / information  # of the size: of its mean, and its variance
+    return np.asarray((errors.T * (likely / likely.sum() * square)) @ errors)

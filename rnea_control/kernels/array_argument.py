@@ -28,8 +28,8 @@ _BYTE = ir.IntType(8)
 _INT = ir.IntType(8 * ctypes.sizeof(ctypes.c_int))
 _POINTER = _BYTE.as_pointer()
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE
-_WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
-_READ_ONLY_FLAGS = 0x0001 | 0x0100
+WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
+READ_ONLY_FLAGS = 0x0001 | 0x0100
 _NDARRAY = "rnea_control_ndarray"
 llvmlite.binding.add_symbol(_NDARRAY, id(np.ndarray))
 # Every object ends its head with a pointer to its type.
@@ -126,7 +126,7 @@ def _is_array(builder: ir.IRBuilder, record: ir.Value) -> ir.Value:
 def _is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Value:
     """Whether the array has this type, number of dimensions and layout."""
     dtype = as_dtype(kind.dtype)
-    wanted = _INT(_WANTED_FLAGS if kind.mutable else _READ_ONLY_FLAGS)
+    wanted = _INT(WANTED_FLAGS if kind.mutable else READ_ONLY_FLAGS)
     descr = _field(builder, record, ArrayRecord.descr, _POINTER)
     nd = _field(builder, record, ArrayRecord.nd, _INT)
     flags = _field(builder, record, ArrayRecord.flags, _INT)

@@ -22,7 +22,8 @@ from rnea_control.kernels.compilation import compiled
 from rnea_control.kernels.proof import proven_entry
 
 _ENTRY = None if getattr(numba.config, "DISABLE_JIT", False) else proven_entry()
-
+# Whether machine code reads NumPy's arrays itself.
+READS_ARRAYS = _ENTRY is not None
 
 # Numba's notation for what the parameters of kernels are annotated with.
 _NOTATION = {

@@ -166,3 +166,25 @@ def numbers_at(data: ByteArray, size: int, position: int, count: int, big_endian
         return -1
     start = aligned(position + 4, 8)
     return start if start + 8 * count <= size else -1
+
+
+@inlined
+def goes_to(label: tuple[int, ...], size: int, message: ByteArray) -> bool:
+    """Whether a TransitionEvent goes to the state with this label, its bytes and the 0 after them;
+    `size`: of the message, which may be more than there is of it."""
+    if not HEADER + 8 <= size <= message.shape[0] or message[0] != 0 or message[1] > LITTLE_ENDIAN:
+        return False
+    big_endian = message[1] == BIG_ENDIAN
+    position, length = HEADER + 8, 0
+    for _ in range(3):  # the transition, where it started and where it goes: a number and a label
+        position = aligned(position + length + 1, 4)
+        if position + 4 > size:
+            return False
+        length = word(message, position, big_endian)
+        position += 4
+        if position + length > size:
+            return False
+    same = length == len(label)
+    for i in range(length if same else 0):
+        same &= message[position + i] == label[i]
+    return same

@@ -14,16 +14,15 @@ from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller, Mode, Supervisor
+from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import Handover, HandoverTimes
-from rnea_control.control.step import MOVING
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.parameters import InForce
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.node.sentinel_link import MODE, SENTINEL, SentinelLink
-from rnea_control.node.trajectory_action import TrajectoryAction
-from rnea_control.node.trajectory_input import TrajectoryInput
+from rnea_control.node.trajectory_input import TrajectoryAction, TrajectoryInput
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import ArmNode
 from rnea_control.ros.conventions import LATCHED, NEWEST

@@ -27,7 +27,6 @@ from rnea_control.control import (
     ControllerState,
     Event,
     Mode,
-    Plan,
     Situation,
     Supervisor,
     Waypoint,
@@ -170,7 +169,7 @@ class ControlLoop(PythonTicks):
             return self.running and self.supervisor.end(reason)
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
-        """Passes an operator's request to the supervisor, between two ticks."""
+        """Passes a request to the supervisor, between two ticks."""
         with self.lock:
             return request(self.supervisor)
 
@@ -187,18 +186,9 @@ class ControlLoop(PythonTicks):
             self.supervisor.observer = observer
 
     def situation(self) -> Situation:
-        """The state that a new trajectory starts from.
-
-        Raises:
-            TrajectoryModeError: none may be followed now.
-        """
+        """As `Supervisor.situation`, by the last state."""
         with self.lock:
             return self.consistent(lambda: self.supervisor.situation(self.states.time))
-
-    def adopt(self, plan: Plan) -> bool:
-        """Changes to a plan, unless it is too late for it."""
-        with self.lock:
-            return self.supervisor.adopt(plan)
 
     def snapshot(self) -> tuple[int, ControllerState] | None:
         """Stamp of the last state [ns], and the controller's state then; None before there is
@@ -230,7 +220,7 @@ class ControlLoop(PythonTicks):
             if self.running:
                 self.supervisor.follow_up(self.controller.tell())
         self.look_at_clock()
-        period = self.supervisor.period
+        period = self.supervisor.state_period.shortest
         numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
         ahead = self.states.most_ahead()
         if ahead > LONGEST_AHEAD:

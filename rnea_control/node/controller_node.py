@@ -20,7 +20,7 @@ from rnea_control.node.configured import LONGEST_WAIT_FOR_REST, Configured
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
-from rnea_control.node.trajectory_action import TrajectoryAction
+from rnea_control.node.trajectory_input import TrajectoryAction
 from rnea_control.parameters.parameter import Parameters
 from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION

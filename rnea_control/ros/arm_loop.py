@@ -10,9 +10,10 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock
@@ -32,11 +33,6 @@ from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import RclTable, Taken
 from rnea_control.ros.rclpy_internals import RCLError
 from rnea_control.ros.real_time import RealTime
-
-# Between looks at machine code, [s].
-POLL = 5e-5
-
-T = TypeVar("T")
 
 
 class ArmLoop:
@@ -103,7 +99,8 @@ class ArmLoop:
         self._ticks_before = 0  # machine code had answered so many states when it ran last
         self._thread: threading.Thread | None = None
         self._stopping = False
-        controller.post = self._post
+        controller.post = partial(native.post, self.numbers, controller.serve)
+        self.consistent = partial(native.consistent, self.numbers)
         self.look_at_clock()
 
     @property
@@ -240,21 +237,11 @@ class ArmLoop:
             self.numbers[native.ASKED] += 1
             try:
                 while self.runs_natively:
-                    time.sleep(POLL)
+                    time.sleep(native.POLL)
                 barrier()
                 yield
             finally:
                 self.numbers[native.ASKED] -= 1
-
-    def consistent(self, read: Callable[[], T]) -> T:
-        """The result of a function that reads, undisturbed by machine code that writes."""
-        while True:
-            before = int(self.numbers[native.SEQUENCE])
-            barrier()
-            found = read()
-            barrier()
-            if before % 2 == 0 and before == self.numbers[native.SEQUENCE]:
-                return found
 
     def newest(self) -> bytes | None:
         """The bytes of the state that was answered last; None before there is one."""
@@ -267,22 +254,6 @@ class ArmLoop:
             return table.taken(int(numbers[native.WHICH])).data
 
         return self.consistent(read)
-
-    def _post(self) -> None:
-        """Has the request in the controller's box carried out: between two ticks of machine code,
-        if that answers states. The lock must be held."""
-        numbers = self.numbers
-        if self.runs_natively:
-            barrier()
-            numbers[native.POSTED] = native.WAITS
-            while self.runs_natively and numbers[native.POSTED] == native.WAITS:
-                time.sleep(POLL)
-            barrier()
-            served = numbers[native.POSTED] == native.SERVED
-            numbers[native.POSTED] = native.NOTHING
-            if served:
-                return
-        self.controller.serve()
 
     def detach(self) -> None:
         """Ends the thread, and gives the memory back."""

@@ -1,4 +1,5 @@
-"""The control loop without the interpreter: a loop's ticks as machine code.
+"""The control loop without the interpreter: a loop's ticks as machine code, and the way in for what
+Python asks between two of them.
 
 It waits, takes, decodes, steps, publishes and counts, and holds no lock of Python, as long as
 states are usual ones. Any other state ends the loop: its bytes go to Python, which does the rest.
@@ -8,20 +9,21 @@ Performs no allocation.
 from __future__ import annotations
 
 import math
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
-from rnea_control.control import advance, layout, lease
+from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.mode import GAPS, PREDICTING, WATCHES
 from rnea_control.control.momentum_observer import NONE, SIGNATURE, observe
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
-from rnea_control.control.step import BAD_STATE, BAD_TORQUE
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import fence, linked
+from rnea_control.kernels.linking import barrier, fence, linked
 from rnea_control.messages import state_intake as intake
-from rnea_control.messages.cdr import BIG_ENDIAN, HEADER, LITTLE_ENDIAN, aligned, word
+from rnea_control.messages.cdr import HEADER, LITTLE_ENDIAN, goes_to
 from rnea_control.messages.joint_state import decode_state
 from rnea_control.ros import rcl_calls as rcl
 from rnea_control.ros.loop_records import note, record
@@ -69,12 +71,45 @@ MOST_STOPS = 64
 LONGEST_MESSAGE = 4096
 
 _observe = linked(observe, SIGNATURE)
-_REVOKING = tuple(b"revoking\0")
 
+# The mode in which the sentinel asks for the arm, as a transition's label.
+REVOKING = tuple(b"revoking\0")
 # How often a torque is commanded while no state comes, or none that can be used, [s].
 PREDICTION_PERIOD = 0.001
 # States that seem to be older than this were stamped by another clock, [s].
 LONGEST_AGE = 1.0
+# Between looks of Python at the loop, [s].
+POLL = 5e-5
+
+T = TypeVar("T")
+
+
+def post(m: IntArray, serve: Callable[[], None]) -> None:
+    """Has the request in the controller's box carried out, and returns when it is: between two
+    ticks of `run`, if that answers states, and else by `serve`. One thread at a time may post, and
+    none may start `run` meanwhile."""
+    if m[RUNS]:
+        barrier()
+        m[POSTED] = WAITS
+        while m[RUNS] and m[POSTED] == WAITS:
+            time.sleep(POLL)
+        barrier()
+        served = m[POSTED] == SERVED
+        m[POSTED] = NOTHING
+        if served:
+            return
+    serve()
+
+
+def consistent(m: IntArray, read: Callable[[], T]) -> T:
+    """The result of a function that reads what `run` writes, undisturbed by that."""
+    while True:
+        before = int(m[SEQUENCE])
+        barrier()
+        found = read()
+        barrier()
+        if before % 2 == 0 and before == m[SEQUENCE]:
+            return found
 
 
 @inlined
@@ -139,27 +174,6 @@ def _hear_stop(
     return row[PRESSED] == 1
 
 
-@inlined
-def _revokes(size: int, message: ByteArray) -> bool:
-    """Whether a TransitionEvent goes to the mode in which the sentinel revokes the arm."""
-    if not HEADER + 8 <= size <= message.shape[0] or message[0] != 0 or message[1] > LITTLE_ENDIAN:
-        return False
-    big_endian = message[1] == BIG_ENDIAN
-    position, length = HEADER + 8, 0
-    for _ in range(3):  # the transition, where it started and where it goes: a number and a label
-        position = aligned(position + length + 1, 4)
-        if position + 4 > size:
-            return False
-        length = word(message, position, big_endian)
-        position += 4
-        if position + length > size:
-            return False
-    same = length == len(_REVOKING)
-    for i in range(length if same else 0):
-        same &= message[position + i] == _REVOKING[i]
-    return same
-
-
 @kernel(
     "i8(i8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], "
     "i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], "
@@ -217,10 +231,10 @@ def run(  # noqa: PLR0915
     while m[ASKED] == 0:
         if m[POSTED] == WAITS:
             _begin(m)
-            if box[advance.REQUEST] == advance.ADOPT and m[HEARD] != m[TOLD]:
-                box[advance.DONE] = 0  # the arm has just been stopped
+            if box[step.REQUEST] == step.ADOPT and m[HEARD] != m[TOLD]:
+                box[step.DONE] = 0  # the arm has just been stopped
             else:
-                advance.serve(n, settings, tolerances, state, *asked)
+                step.serve(n, settings, tolerances, state, *asked)
             m[UNDER_WAY] = 1
             _end(m)
             m[POSTED] = SERVED
@@ -240,11 +254,11 @@ def run(  # noqa: PLR0915
                     continue
                 size = rcl.read(calls, BESIDE, message)
                 _begin(m)
-                if kind == MODE and _revokes(size, message):
+                if kind == MODE and goes_to(REVOKING, size, message):
                     lease.hear_revocation(h, now)
                 if kind == STOP and _hear_stop(calls, m, stops, size, message):
                     predicted = of_supervisor[PREDICTING] != 0
-                    advance.emergency_stop(n, settings, state, findings, predicted)
+                    step.emergency_stop(n, settings, state, findings, predicted)
                 _end(m)
                 if kind == STOP:
                     rcl.trigger(calls)
@@ -254,8 +268,8 @@ def run(  # noqa: PLR0915
             m[HANGS] = 1
             if n[layout.MOTION] != 0:
                 _begin(m)
-                advance.end_motion(n, state, findings, layout.HUNG)
-                advance.brake(n, settings[n[layout.BRACED]], state, False, False)
+                step.end_motion(n, state, findings, layout.HUNG)
+                step.brake(n, settings[n[layout.BRACED]], state, False, False)
                 _end(m)
         answer = rcl.take(calls, 0, 1 - m[WHICH])
         now = rcl.monotonic(calls)
@@ -279,10 +293,10 @@ def run(  # noqa: PLR0915
                 of_supervisor[GAPS] += 1
                 observed[:] = 0.0  # it does not know the predicted torques
             rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
-            outcome = advance.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
+            outcome = step.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
             _end(m)
             _command(calls, m, r, h, tau, noted)
-            if outcome >= BAD_STATE:
+            if outcome >= step.BAD_STATE:
                 return SILENT
             continue
         if answer != rcl.OK:
@@ -310,10 +324,10 @@ def run(  # noqa: PLR0915
         m[WHICH] = 1 - m[WHICH]
         count = rcl.count_of(calls)
         intake.follow(of_states, state_times, count, 1, low, high, now)
-        step = 0
+        least = 0
         if m[SYSTEM_TIME] == 0 and (gap > 0.0 or _moved(state, q)):
-            step = m[PERIOD]
-        intake.place(of_states, state_times, stamp, now, math.nan, step)
+            least = m[PERIOD]
+        intake.place(of_states, state_times, stamp, now, math.nan, least)
         t = state_times[intake.TIME]
         lease.hear_state(h, t, now, float(count))
         if not lease.may_answer(h, now):
@@ -325,14 +339,14 @@ def run(  # noqa: PLR0915
         elapsed = now - r[PUBLISHED_AT] + LATENESS
         if m[SYSTEM_TIME] != 0 and gap > elapsed:  # the rate counts no time ahead of it
             state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
-        outcome = advance.advance(n, settings, tolerances, state, findings, t, q, v, tau, False)
+        outcome = step.advance(n, settings, tolerances, state, findings, t, q, v, tau, False)
         _end(m)
-        if outcome >= BAD_STATE and outcome != BAD_TORQUE:
+        if outcome >= step.BAD_STATE and outcome != step.BAD_TORQUE:
             m[ANSWER] = outcome
             return REFUSED
         of_supervisor[PREDICTING] = 0
         pushed = NONE
-        if applied.shape[0] > 0 and outcome < BAD_STATE:
+        if applied.shape[0] > 0 and outcome < step.BAD_STATE:
             of_robot = bodies, memory, friction, of_observer, observed
             pushed = _observe(m[OBSERVER_CODE], (*of_robot, t, q, v, applied))
             for j in range(applied.shape[0]):
@@ -341,7 +355,7 @@ def run(  # noqa: PLR0915
             pushed = NONE
         if not _command(calls, m, r, h, tau, noted):
             return YIELDED
-        if outcome == BAD_TORQUE:
+        if outcome == step.BAD_TORQUE:
             m[ANSWER] = outcome
             return REFUSED
         if pushed == NONE:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.step import MOVING
+from rnea_control.control.belief import MOVING
 from rnea_control.exceptions import CdrError, Float64MultiArrayError
 from rnea_control.messages.cdr import HEADER
 from rnea_control.messages.float64_multi_array import decode_command

@@ -16,10 +16,10 @@ import numpy as np
 from rclpy.clock import Clock
 
 from rnea_control.control import Act, Controller, ControllerSettings
+from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.mode import FACTS
 from rnea_control.control.output_stage import LATENESS
-from rnea_control.control.step import MOVING
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateError, OtherJoints

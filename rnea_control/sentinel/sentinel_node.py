@@ -16,8 +16,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
+from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.control.step import MOVING
 from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameters, expand, values_in_force

@@ -9,7 +9,7 @@ import pytest
 from controllers import ask, following, run, step, to
 
 from rnea_control.control import Act, EndKind
-from rnea_control.control.path import LAG_TIME
+from rnea_control.control.trajectory import LAG_TIME
 from rnea_control.exceptions import ControllerError
 
 FAR = [to(2.0, 0.8, -0.6, velocity=0.3), to(6.0, -0.5, 0.9)]

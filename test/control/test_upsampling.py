@@ -11,7 +11,6 @@ from trajectories import through
 
 from rnea_control.control import Waypoint, Waypoints
 from rnea_control.control.trajectory import POSITION_COEFFICIENTS
-from rnea_control.control.waypoints import upsampled
 
 RNG = np.random.default_rng(11)
 STATE = RNG.standard_normal((4, 3))
@@ -69,7 +68,7 @@ def chunk(n: int, at_rest: bool) -> Waypoints:
     """`n` random positions after a state, upsampled."""
     times = np.cumsum(RNG.uniform(0.05, 0.4, n))
     points = Waypoints.of([Waypoint(t, RNG.standard_normal(3)) for t in times], 3)
-    return upsampled(points.inserted(0, 0.0, STATE), at_rest)
+    return points.inserted(0, 0.0, STATE).upsampled(at_rest)
 
 
 def closed_form(points: Waypoints, at_rest: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from dds import ALWAYS, PATIENT, PYTHON_TICKS, LockstepArm, controller, ros, trajectory
 from robots import PANDA_JOINTS
+from trajectories import then
 
 from rnea_control.control import Trajectory, Waypoint, Waypoints
-from rnea_control.control.trajectory import continued
 
 FIRST_TICKS = 50
 LEAD = 0.2  # from the message to the start of the trajectory, [s]
@@ -50,7 +50,7 @@ def swing(
         finally:
             arm.destroy()
     planned = Waypoints.of(POINTS, 7).delayed(begin)
-    desired = continued(Trajectory.hold(0.0, START), 0.0, begin, planned, np.zeros(7))
+    desired = then(Trajectory.hold(0.0, START), planned, 0.0, begin)
     off = np.array([desired.at(t)[0] for t in arm.time]) - np.array(arm.q)
     return off, np.array(arm.torque)
 

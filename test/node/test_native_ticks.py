@@ -40,7 +40,7 @@ def act(twin: Twin, index: int) -> None:
                 Waypoints.of(points, 2), on_end=lambda e: kept((e.kind, e.text))
             )
             plan = loop.controller.plan(request, loop.situation(), 0.002)
-            loop.adopt(plan)
+            loop.call(lambda it: it.adopt(plan))
         elif what == "hold":
             loop.call(Supervisor.hold)
         elif what == "scale":
