@@ -127,8 +127,7 @@ def motions_of(
     check_joints(model)
     motions = []
     for path in paths:
-        recording = read_recording(path, model.joint_names, options.topic)
-        recording = of_robot(recording, model)
+        recording = of_robot(read_recording(path, model.joint_names, options.topic), model)
         for note in recording.notes:
             console.print(f"note: {note}")
         motion = motion_of(recording, options.cutoff)
