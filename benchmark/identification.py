@@ -65,7 +65,7 @@ def _recording(samples: int) -> Recording:
     q += 0.5 * (robot.lower + robot.upper)
     effort = inverse_dynamics_batch(robot, q, v, a)
     effort += NOISE * robot.effort_limit * rng.standard_normal(q.shape)
-    return Recording("simulated", robot.joint_names, t, q, v, effort)
+    return Recording("simulated", robot.joint_names, t, q, effort)
 
 
 def _bulk() -> Table:

@@ -43,7 +43,7 @@ def move(known: RobotModel, plan: Excitation) -> tuple[Recording, float]:
     time, q, effort, error = map(np.array, zip(*rows, strict=True))
     effort += 0.02 * known.effort_limit * rng.standard_normal(effort.shape)  # the sensors' noise
     q += 1e-5 * rng.standard_normal(q.shape)
-    recording = Recording("simulated", known.joint_names, time, q, np.full_like(q, np.nan), effort)
+    recording = Recording("simulated", known.joint_names, time, q, effort)
     return recording, float(np.sqrt(np.mean(error[time > APPROACH] ** 2)))
 
 

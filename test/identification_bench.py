@@ -86,5 +86,4 @@ def recording_of(
     colored = lfilter([np.sqrt(1.0 - kept**2)], [1.0, -kept], white, axis=0)
     tau += noise * robot.effort_limit * colored
     q = q + ENCODER * rng.standard_normal(q.shape)
-    nothing = np.full_like(q, np.nan)
-    return Recording("recording", robot.joint_names, t, q, nothing, tau)
+    return Recording("recording", robot.joint_names, t, q, tau)

@@ -52,6 +52,16 @@ LOAD_RADIUS, LOAD_TRUST = 0.1, 100.0
 TOLERANCE = 1e-10
 
 
+def check_joints(model: RobotModel) -> None:
+    """Raises IdentificationError unless each joint has one degree of freedom."""
+    for name, kind in zip(model.joint_names, model.joint_types, strict=True):
+        if kind not in ("revolute", "continuous", "prismatic"):
+            raise IdentificationError(
+                f"joint {name!r} is {kind}; only revolute, continuous and prismatic joints can be "
+                "identified. Choose others by the option --joints"
+            )
+
+
 def _units() -> FloatArray:
     """S for 1 of each of its ten unknowns, shape (10, 4, 4): as Clarabel's cones take them, the
     upper triangle column by column, of norm 1."""
@@ -164,15 +174,15 @@ class ParameterSpace:
             link's frame, are to_phi theta + phi_offset.
         to_beta, beta_offset: the base parameters, and then the ten of the load, are to_beta theta +
             beta_offset.
+
+    Raises:
+        IdentificationError: a joint of several degrees of freedom.
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        motion: Motion,
-        with_load: bool = False,
-        trust: float = TRUST,
+        self, model: RobotModel, motion: Motion, with_load: bool = False, trust: float = TRUST
     ) -> None:
+        check_joints(model)
         self.model, self.base = model, base_parameters(model)
         self._roots = _roots(model)
         own, scales = inertial_parameters(model), _actuator_scales(motion)
@@ -255,9 +265,8 @@ class ParameterSpace:
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
         quadratic, constraints = sparse.csc_matrix(np.triu(P)), -sparse.diags(scale).tocsc()[rows]
         slack = (self.start - least)[rows]
-        found = clarabel.DefaultSolver(
-            quadratic, gradient, constraints, slack, cones, settings
-        ).solve()
+        solver = clarabel.DefaultSolver(quadratic, gradient, constraints, slack, cones, settings)
+        found = solver.solve()
         theta = self.start + scale * np.array(found.x)
         solved = str(found.status) in ("Solved", "AlmostSolved")
         if not solved or np.linalg.eigvalsh(smat(theta[self.links])).min() <= 0.0:

@@ -1,11 +1,5 @@
-"""What `rnea_controller` is given, as YAML: an exciting trajectory, and, as parameters, identified
-actuators or a payload.
-
-A trajectory is a trajectory_msgs/JointTrajectory, as `ros2 topic pub` takes it:
-
-    ros2 topic pub --once /rnea_controller/joint_trajectory \\
-        trajectory_msgs/msg/JointTrajectory "$(cat plan.yaml)"
-"""
+"""What `rnea_controller` is given, as YAML: an exciting trajectory, a JointTrajectory as
+`ros2 topic pub` takes it; and, as parameters, identified actuators or a payload."""
 
 from __future__ import annotations
 
@@ -22,7 +16,6 @@ from rnea_control.identification.excitation import Excitation
 from rnea_control.identification.excitation_problem import HARMONICS
 from rnea_control.identification.identify import Identification
 from rnea_control.identification.payload import Payload
-from rnea_control.model.robot_model import units
 from rnea_control.parameters.parameter import JOINT
 from rnea_control.parameters.table import ROWS
 
@@ -41,7 +34,7 @@ SMALLEST, SMALLEST_OF_JOINT = 1e-11, 1e-7
 WIDTH = 90
 
 
-def trajectory_yaml(excitation: Excitation, approach: float = 5.0, limits: str = "") -> str:
+def trajectory_yaml(excitation: Excitation, approach: float = 5.0, comment: str = "") -> str:
     """An exciting motion as text.
 
     The controller moves from where the arm is to the first point, which is at rest, in the time
@@ -51,7 +44,7 @@ def trajectory_yaml(excitation: Excitation, approach: float = 5.0, limits: str =
     Args:
         excitation: the motion.
         approach: time_from_start of the first point, positive, [s].
-        limits: what the motion was allowed to use, in words for the comment at the beginning.
+        comment: for the beginning of the file.
     """
     duration, joints = excitation.duration, excitation.model.joint_names
     step = min(_STEP, duration / HARMONICS / _POINTS_PER_OSCILLATION)
@@ -59,7 +52,7 @@ def trajectory_yaml(excitation: Excitation, approach: float = 5.0, limits: str =
     q, v, a = excitation.sample(time)
     # Zero at both ends but for rounding.
     v[[0, -1]], a[[0, -1]] = 0.0, 0.0
-    lines = _trajectory_comment(excitation, approach, limits)
+    lines = [f"# {line}".rstrip() for line in comment.splitlines()]
     lines += [f"joint_names: {json.dumps(joints, ensure_ascii=False)}", "points:"]
     nanoseconds = np.rint((approach + time) * _BILLION).astype(np.int64)
     for t, *rows in zip(nanoseconds.tolist(), q, v, a, strict=True):
@@ -72,30 +65,6 @@ def trajectory_yaml(excitation: Excitation, approach: float = 5.0, limits: str =
             f"  time_from_start: {{sec: {t // _BILLION}, nanosec: {t % _BILLION}}}",
         ]
     return "\n".join(lines) + "\n"
-
-
-def _trajectory_comment(excitation: Excitation, approach: float, words: str) -> list[str]:
-    model, limits = excitation.model, excitation.limits
-    q, _, _ = excitation.sample(np.linspace(0.0, excitation.duration, 4001))
-    lines = [
-        f"Exciting motion of {model.name} for the identification of its parameters.",
-        "",
-        "WARNING: the arm will move through the whole range below. Collisions with itself and with",
-        "what is around it were not looked at: watch the motion in simulation first.",
-        "",
-        f"approach: {approach:g} s, from where the arm is to the first point",
-        f"motion:   {excitation.duration:g} s, {HARMONICS} harmonics, at rest at both ends",
-        f"made by:  seed {excitation.seed}; condition number {excitation.condition:.3g}",
-        *([f"limits:   {words}"] if words else []),
-        "",
-        "Range of each joint, with what was allowed:",
-        *(
-            f"{name}: {q[:, j].min():.3f} to {q[:, j].max():.3f} {units(model, j).position} "
-            f"({limits.lower[j]:.3f} to {limits.upper[j]:.3f})"
-            for j, name in enumerate(model.joint_names)
-        ),
-    ]
-    return [f"# {line}".rstrip() for line in lines]
 
 
 def controller_yaml(found: Identification, source: str) -> str:

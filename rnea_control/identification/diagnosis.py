@@ -16,11 +16,11 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
-from rnea_control.identification.delay import Delay, late
+from rnea_control.identification.least_squares import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.readings import Readings
-from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
+from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause, Contribution, effort_words, told
 from rnea_control.model.rigid_body import link_inertia_of
@@ -40,25 +40,15 @@ LEAST_PART = 0.03
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """How a model compares with a recording, and why.
+    """How a model compares with a recording, and why; arrays have the shape (nv,), [Nm] or [N]."""
 
-    Attributes:
-        rms: of measured minus model's torque, shape (nv,), [Nm] or [N]; 0 where a joint stands.
-        rms_left: once all causes are accounted for.
-        noise: of the measured torque.
-        torque: root mean square of the measured torque.
-        delay: by which the efforts are later than the motion; None if it was not looked for.
-        contributions: the causes, those first that no fit makes up for.
-        question: what else could explain the efforts as well, and the recording that decides.
-    """
-
-    rms: FloatArray
-    rms_left: FloatArray
-    noise: FloatArray
-    torque: FloatArray
-    delay: Delay | None
-    contributions: tuple[Contribution, ...]
-    question: str
+    rms: FloatArray  # of measured minus model's torque; 0 where a joint stands
+    rms_left: FloatArray  # once all causes are accounted for
+    noise: FloatArray  # of the measured torque
+    torque: FloatArray  # root mean square of the measured torque
+    delay: Delay | None  # of the efforts; None if it was not looked for
+    contributions: tuple[Contribution, ...]  # the causes, those first that no fit makes up for
+    question: str  # what else could explain the efforts, and the recording that decides
 
     @property
     def at_noise(self) -> bool:
@@ -71,11 +61,7 @@ class Diagnosis:
         return tuple(each.sentence for each in self.contributions if not each.cause.fitted)
 
 
-def diagnose(
-    model: RobotModel,
-    motion: Motion,
-    delay: float | None = None,
-) -> Diagnosis:
+def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> Diagnosis:
     """Compares a model with a motion that was measured.
 
     Args:
@@ -100,8 +86,8 @@ def diagnose(
     if beyond.joints and named.isdisjoint(beyond.joints):
         lies.append(beyond)
     unexplained = _unexplained(search, noise)
-    if unexplained.joints and not lies and not recorded:
-        lies.append(unexplained)
+    if unexplained.joints and not recorded:
+        lies.insert(0, unexplained)
     parts, excess = _differences(evidence, best, SMALL * np.maximum(rms, noise))
     if search.delay and search.delay.is_significant and not lies and not recorded:
         own = float(evidence.independent @ (search.undelayed / best.variance - 1.0))
@@ -136,10 +122,12 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> Contributio
 
 
 def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
-    """The joints whose efforts nothing explains."""
+    """The joints whose efforts nothing explains; where something was found most joints, as that is
+    chance then, or none."""
     model, left = search.model, np.sqrt(search.best.variance)
     strength = np.sqrt(search.evidence.spread[search.best.reading.order])
     large = (left > 3.0 * noise) & (left > LEFT * strength)
+    large &= large.mean() > 0.5 or not search.found
     large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
     return told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")
 
@@ -147,18 +135,9 @@ def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
 def _differences(
     evidence: TorqueEvidence, best: Fit, least_told: FloatArray
 ) -> tuple[list[Contribution], float]:
-    """In what the model differs from the robot, by the torques that it lacks or has too much.
-
-    Of all sets of causes it is the likeliest, the one first that explains most.
-
-    Args:
-        evidence: of the recording.
-        best: the reading to take, with all parameters of the robot fitted.
-        least_told: a torque of a joint that is worth to be told, shape (nv,), [Nm] or [N].
-
-    Returns:
-        The causes, and how much is above the noise, in squares of it.
-    """
+    """In what the model differs from the robot, beside the `best` reading: of all sets of causes
+    the likeliest, the one first that explains most; and how much is above the noise, in squares of
+    it. Torques of less than `least_told`, shape (nv,), are not worth to be told."""
 
     @cache
     def fit(causes: frozenset[Cause]) -> Fit:
@@ -180,26 +159,18 @@ def _differences(
         if before - left < LEAST_PART * excess:
             break
         chosen[cause] = (before - left) / excess
-    change = fit(frozenset(chosen)).theta - evidence.declared
-    found = [
-        _difference(evidence, cause, min(part, 1.0), change, best.reading, least_told)
-        for cause, part in chosen.items()
-    ]
-    return found, excess
+    with_all = fit(frozenset(chosen))
+    parts = ((cause, min(part, 1.0)) for cause, part in chosen.items())
+    return [_difference(evidence, *each, with_all, least_told) for each in parts], excess
 
 
 def _difference(
-    evidence: TorqueEvidence,
-    cause: Cause,
-    part: float,
-    change: FloatArray,
-    reading: Reading,
-    least_told: FloatArray,
+    evidence: TorqueEvidence, cause: Cause, part: float, fit: Fit, least_told: FloatArray
 ) -> Contribution:
-    """What one cause's part of a change of theta means."""
-    model, own, columns = evidence.model, np.zeros_like(change), evidence.columns[cause]
-    own[columns] = values = change[columns]
-    sizes = evidence.torque_of(own, reading)
+    """What one cause is in a fit."""
+    model, own, columns = evidence.model, np.zeros_like(fit.theta), evidence.columns[cause]
+    own[columns] = values = (fit.theta - evidence.declared)[columns]
+    sizes = evidence.torque_of(own, fit.reading)
     felt = sizes > least_told
     felt[np.argmax(sizes)] |= not felt.any()
 
@@ -207,7 +178,7 @@ def _difference(
         if cause is Cause.masses:
             return effort_words(model, j, sizes)
         if cause is Cause.rotor:
-            return f"{values[j]:+.3g} kg m^2"
+            return f"{values[j]:+.3g} {'kg' if model.joint_types[j] == 'prismatic' else 'kg m^2'}"
         constant = effort_words(model, j, values[-model.nv :], "+.3g")
         if cause is Cause.offset:
             return constant

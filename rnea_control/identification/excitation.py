@@ -65,7 +65,6 @@ class Excitation:
     coefficients: FloatArray  # of the `rest_functions` with this period, shape (joints, FUNCTIONS)
     limits: ExcitationLimits  # that it keeps
     base: BaseParameters  # of the robot
-    seed: int  # of the search
     noise: FloatArray  # standard deviation expected of the measured torques, shape (joints,)
     # Of the base regressor, rows divided by the noise, columns of length 1.
     condition: float
@@ -149,7 +148,6 @@ def plan_excitation(
         coefficients=problem.coefficients(x),
         limits=limits,
         base=base,
-        seed=seed,
         noise=noise,
         condition=condition,
         prior=prior,
@@ -219,12 +217,10 @@ def holding_postures(
         return postures[worst <= _HOLDING]
     best = int(np.argmin(worst))
     j = int(np.argmax(loads[best]))
-    unit = units(model, j).effort
-    posture = [f"{name} {q:.2f}" for name, q in zip(model.joint_names, postures[best], strict=True)]
+    unit, posture = units(model, j).effort, ", ".join(f"{q:.2f}" for q in postures[best])
     raise IdentificationError(
         f"gravity alone takes {abs(holding[best, j]):.3g} {unit} of joint "
         f"{model.joint_names[j]!r}, and the motion may use {limits.torque[j]:.3g} {unit}, even in "
-        f"the easiest of {_POSTURES} postures within the ranges: {', '.join(posture)}; allow a "
-        "greater share of the torque or other ranges, and check masses and effort limits of the "
-        "URDF"
+        f"the easiest of {_POSTURES} postures within the ranges, [{posture}]; allow more torque or "
+        "other ranges, and check masses and effort limits of the URDF"
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError, listed
-from rnea_control.identification.identify import check_joints
+from rnea_control.identification.consistent_parameters import check_joints
 from rnea_control.model import RobotModel
 
 # Distance from the position limits, as a share of the range, and at least for angles, [rad].
@@ -106,32 +106,23 @@ def excitation_limits(
 
 def _range(model: RobotModel, j: int, given: tuple[float, float] | None) -> tuple[float, float]:
     """Where joint j may be."""
-    name, kind = model.joint_names[j], model.joint_types[j]
+    slides = model.joint_types[j] == "prismatic"
     least, most = float(model.lower[j]), float(model.upper[j])
+    low, high, width = least, most, most - least
     if given is not None:
         low, high = map(float, given)
-        if not (least <= low < high <= most and math.isfinite(high - low)):
-            raise IdentificationError(
-                f"the range of joint {name!r} is {low:g} to {high:g}; it must be two finite "
-                f"numbers, the lower one first, within the URDF's limits {least:g} to {most:g}"
-            )
-        return low, high
-    if least >= most:
-        raise IdentificationError(
-            f"the position limits of joint {name!r}, {least:g} and {most:g}, leave no range to "
-            "move in; correct the URDF, or do not choose this joint"
-        )
-    width = most - least
-    if math.isfinite(width):
-        margin = max(MARGIN * width, 0.0 if kind == "prismatic" else LEAST_MARGIN)
+    elif math.isfinite(width):
+        margin = max(MARGIN * width, 0.0 if slides else LEAST_MARGIN)
         margin = min(margin, 0.25 * width)
-        return least + margin, most - margin
-    if kind == "prismatic":
+        low, high = least + margin, most - margin
+    elif not slides:  # a whole turn, about 0 unless there is a limit on one side
+        turn = 2.0 * math.pi
+        low = min(max(-math.pi, least + LEAST_MARGIN), most - LEAST_MARGIN - turn)
+        high = low + turn
+    if not (least <= low < high <= most and math.isfinite(high - low)):
         raise IdentificationError(
-            f"prismatic joint {name!r} has no position limits in the URDF of {model.name!r}; "
-            "give its range"
+            f"the range of joint {model.joint_names[j]!r} is {low:g} to {high:g}; it must be two "
+            "finite numbers, the lower one first, within the URDF's limits, "
+            f"{least:g} to {most:g}. Give such a range, or correct the URDF"
         )
-    # A whole turn, about 0 unless there is a limit on one side.
-    turn = 2.0 * math.pi
-    low = min(max(-math.pi, least + LEAST_MARGIN), most - LEAST_MARGIN - turn)
-    return low, low + turn
+    return low, high

@@ -10,17 +10,14 @@ import numpy as np
 
 from rnea_control.analysis import BaseParameters, inertial_parameters
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import ParameterSpace
-from rnea_control.identification.delay import beside_delay, delay_of, late
 from rnea_control.identification.diagnosis import diagnose
-from rnea_control.identification.least_squares import Solution
+from rnea_control.identification.least_squares import Solution, beside_delay, delay_of, late
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.unmodeled_torques import ROUNDS, solve_beside_unmodeled
 from rnea_control.model import RobotModel
 
-SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 # A standard deviation of less than this part of the value, or of what the URDF leaves open, is an
 # identified parameter; of more than all of it, none.
 CERTAIN = 0.1
@@ -50,66 +47,40 @@ class Certainty(Enum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """One base parameter.
+    """One base parameter."""
 
-    Attributes:
-        name: as a sum of the robot's parameters, such as "panda_link3.mcx + 0.08 panda_link4.m".
-        unit: such as "kg m".
-        prior: by the URDF and the configuration.
-        value: by least squares.
-        deviation: standard deviation of `value`.
-        certainty: in words.
-    """
-
-    name: str
-    unit: str
-    prior: float
-    value: float
-    deviation: float
+    name: str  # a sum of the robot's parameters, such as "panda_link3.mcx + 0.08 panda_link4.m"
+    unit: str  # such as "kg m"
+    prior: float  # by the URDF and the configuration
+    value: float  # by least squares
+    deviation: float  # standard deviation of `value`
     certainty: Certainty
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """The parameters of a robot from recordings.
+    """The parameters of a robot from recordings."""
 
-    Attributes:
-        model: the robot as described, before.
-        base: how its parameters group.
-        beta: base parameters by least squares, shape (base.rank,); NaN where the data say nothing.
-        covariance: of `beta`, shape (base.rank, base.rank).
-        estimates: the same, one for each base parameter.
-        inertias: the physically consistent pseudo-inertia of each link that moves, in the link's
-            frame, shape (4, 4), by name.
-        armature, damping, friction, torque_offset: shape (nv,), SI units.
-        noise: standard deviation of the residual, shape (nv,), [Nm] or [N].
-        condition: of the weighted and scaled regressor.
-        delay: by which the measured effort is later than the motion, [s].
-        cutoff: of the filter, [Hz].
-        samples: how many torques were used for each joint, shape (nv,).
-        seconds: of motion that were used.
-        notes: what was dropped, what is not identified, and what else the user should know.
-        doubts: why the parameters may be wrong although they fit.
-    """
-
-    model: RobotModel
-    base: BaseParameters
-    beta: FloatArray
-    covariance: FloatArray
-    estimates: tuple[Estimate, ...]
+    model: RobotModel  # the robot as described, before
+    base: BaseParameters  # how its parameters group
+    beta: FloatArray  # base parameters by least squares, shape (base.rank,); NaN where unknown
+    covariance: FloatArray  # of `beta`, shape (base.rank, base.rank)
+    estimates: tuple[Estimate, ...]  # the same, one for each base parameter
+    # The physically consistent pseudo-inertia of each link that moves, in the link's frame, shape
+    # (4, 4), by name; and what goes with them, shape (nv,), SI units.
     inertias: dict[str, FloatArray]
     armature: FloatArray
     damping: FloatArray
     friction: FloatArray
     torque_offset: FloatArray
-    noise: FloatArray
-    condition: float
-    delay: float
-    cutoff: float
-    samples: FloatArray
-    seconds: float
-    notes: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
+    noise: FloatArray  # standard deviation of the residual, shape (nv,), [Nm] or [N]
+    condition: float  # of the weighted and scaled regressor
+    delay: float  # by which the measured effort is later than the motion, [s]
+    cutoff: float  # of the filter, [Hz]
+    samples: FloatArray  # how many torques were used for each joint, shape (nv,)
+    seconds: float  # of motion that were used
+    notes: tuple[str, ...]  # what was dropped, is not identified, or else is worth to be known
+    doubts: tuple[str, ...] = ()  # why the parameters may be wrong although they fit
 
 
 def identify(
@@ -127,7 +98,6 @@ def identify(
         IdentificationError: joints of several degrees of freedom, nothing moves, or no physically
             consistent parameters.
     """
-    check_joints(model)
     space = ParameterSpace(model, motion)
     prior = space.beta(space.start)
     equations = TorqueEquations(identified_robot(model), space.base.independent, motion)
@@ -138,17 +108,12 @@ def identify(
         found = diagnosis.delay
         if found is None or robust:
             found = delay_of(equations, prior, robust)
-        near = found.beta
-        if found.is_significant:
-            seconds = found.seconds
-            notes.append(
-                f"the efforts are {late(seconds)} than the positions; that was made up for"
-            )
-        else:
-            notes.append(
-                f"no delay of the efforts is significant, {1e3 * found.seconds:.2g} ms with a "
-                f"standard deviation of {1e3 * found.deviation:.2g} ms; 0 was taken"
-            )
+        near, seconds = found.beta, found.seconds if found.is_significant else 0.0
+        done = "that was made up for" if seconds else "too little to be sure, and 0 was taken"
+        notes.append(
+            f"the efforts are {late(found.seconds)} than the positions, standard deviation "
+            f"{1e3 * found.deviation:.2g} ms; {done}"
+        )
     motion = motion.delayed(seconds)
     equations = replace(equations, motion=motion)
     if finds_delay:
@@ -160,35 +125,25 @@ def identify(
     notes += [*unmodeled, *_notes(model, motion, solution, space.beta(theta))]
     beta = np.where(solution.determined, solution.beta, np.nan)
     return Identification(
-        model,
-        space.base,
-        beta,
-        solution.covariance,
-        _estimates(space, solution, beta),
-        space.inertias(theta),
-        armature,
-        damping,
-        friction,
-        offset,
-        solution.noise,
-        solution.condition,
-        seconds,
-        motion.cutoff,
-        motion.counts.sum(axis=0).astype(np.float64),
-        motion.seconds,
-        tuple(notes),
-        diagnosis.doubts,
+        model=model,
+        base=space.base,
+        beta=beta,
+        covariance=solution.covariance,
+        estimates=_estimates(space, solution, beta),
+        inertias=space.inertias(theta),
+        armature=armature,
+        damping=damping,
+        friction=friction,
+        torque_offset=offset,
+        noise=solution.noise,
+        condition=solution.condition,
+        delay=seconds,
+        cutoff=motion.cutoff,
+        samples=motion.counts.sum(axis=0).astype(np.float64),
+        seconds=motion.seconds,
+        notes=tuple(notes),
+        doubts=diagnosis.doubts,
     )
-
-
-def check_joints(model: RobotModel) -> None:
-    """Raises IdentificationError unless each joint has one degree of freedom."""
-    for name, kind in zip(model.joint_names, model.joint_types, strict=True):
-        if kind not in SINGLE_AXIS:
-            raise IdentificationError(
-                f"joint {name!r} is {kind}; only revolute, continuous and prismatic joints can be "
-                "identified. Choose others by the option --joints"
-            )
 
 
 def _estimates(space: ParameterSpace, solution: Solution, beta: FloatArray) -> tuple[Estimate, ...]:

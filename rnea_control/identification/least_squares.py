@@ -3,10 +3,14 @@ r"""Weighted least squares for the base parameters.
 Every joint has noise of its own, so its equations are weighted by its residual [Gautier 1997]. The
 noise of motors is not white: its variance is that of means over `BLOCK_SECONDS`, times their number
 of samples, where that is more. The standard deviations follow from its power spectrum.
+
+Where measured efforts are later than the motion by a delay d, tau = Y beta - d dtau/dt to first
+order; d is one more unknown.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,35 +33,28 @@ SETTLED = 1e-4
 # as good as least squares where the noise is normal.
 HUBER = 1.345
 ROBUST_PASSES = 10
+# So many samples are enough for the delay, in ranges of this length, [s].
+DELAY_SAMPLES, DELAY_SECONDS = 30_000, 2.0
+DELAY_PASSES = 5
+LONGEST_DELAY = 0.15
+# A delay of fewer standard deviations may be none.
+SIGNIFICANT = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A solution of the equations.
+    """A solution of the equations."""
 
-    Attributes:
-        beta: shape (columns,).
-        determined: whether the data determine each one, shape (columns,).
-        condition: of the weighted and scaled regressor, over the determined directions.
-        inverse: of `information`, in these directions.
-        information: matrix of the equations weighted by `variance`.
-        vector: of the same.
-        vector_covariance: what the noise does to `vector`; `information` where that is white.
-        variance: of each joint's noise, correlation included, shape (nv,).
-        noise: standard deviation of each joint's residual, shape (nv,).
-        spectrum: of the residual, which is cut to three times the noise if the fit is robust.
-    """
-
-    beta: FloatArray
-    determined: BoolArray
-    condition: float
-    inverse: FloatArray
-    information: FloatArray
-    vector: FloatArray
-    vector_covariance: FloatArray
-    variance: FloatArray
-    noise: FloatArray
-    spectrum: NoiseSpectrum
+    beta: FloatArray  # shape (columns,)
+    determined: BoolArray  # whether the data determine each one, shape (columns,)
+    condition: float  # of the weighted and scaled regressor, over the determined directions
+    inverse: FloatArray  # of `information`, in these directions
+    information: FloatArray  # matrix of the equations weighted by `variance`
+    vector: FloatArray  # of the same
+    vector_covariance: FloatArray  # what noise does to `vector`; `information` where it is white
+    variance: FloatArray  # of each joint's noise, correlation included, shape (nv,)
+    noise: FloatArray  # standard deviation of each joint's residual, shape (nv,)
+    spectrum: NoiseSpectrum  # of the residual; cut to three times the noise if the fit is robust
 
     @property
     def covariance(self) -> FloatArray:
@@ -169,8 +166,7 @@ def _solved(
 def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
     """The solution with each joint weighted by its own residual."""
     scale = np.maximum(normal.power / np.maximum(normal.samples, 1.0), 1e-12)
-    variance = scale
-    beta = prior
+    variance, beta = scale, prior
     for _ in range(WEIGHTINGS):
         before = variance
         beta = _solved(*normal.weighted(variance), prior)[0]
@@ -195,3 +191,59 @@ def _slow_variance(residual: FloatArray, motion: Motion) -> FloatArray:
         for each in (residual, motion.counts)
     )
     return np.asarray((sums**2).sum(axis=0) / np.maximum(numbers.sum(axis=0), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Delay:
+    """By how much the effort is later than the motion."""
+
+    seconds: float
+    deviation: float  # its standard deviation, [s]
+    beta: FloatArray  # the base parameters that it was found with
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether it is more than its uncertainty."""
+        return abs(self.seconds) > SIGNIFICANT * self.deviation
+
+
+def delay_of(equations: TorqueEquations, prior: FloatArray, robust: bool = False) -> Delay:
+    """The delay of a motion, from enough of its samples.
+
+    Args:
+        equations, prior, robust: as of `solve`, with the base parameters' columns alone.
+
+    Raises:
+        IdentificationError: as `solve`; or a delay of more than `LONGEST_DELAY`.
+    """
+    motion, seconds = equations.motion, 0.0
+    motion = motion.take(motion.spread(DELAY_SAMPLES, DELAY_SECONDS))
+    beta = solve(replace(equations, motion=motion), prior, robust).beta
+    for _ in range(DELAY_PASSES):
+        shifted = beside_delay(replace(equations, motion=motion.delayed(seconds)), beta)
+        solution = solve(shifted, prior, robust)
+        step, beta = -float(solution.beta[-1]), solution.beta[:-1]
+        seconds += step
+        if abs(seconds) > LONGEST_DELAY:
+            raise IdentificationError(
+                f"{motion.source}: the efforts seem to be {late(seconds)} than the "
+                "motion; do efforts and positions have the same clock, and are the efforts "
+                "those of this robot? Give the delay by the option --delay"
+            )
+        if abs(step) <= max(0.1 * math.sqrt(solution.covariance[-1, -1]), 1e-6):
+            break
+    covariance = solution.in_slow_noise(shifted).covariance
+    return Delay(seconds, math.sqrt(covariance[-1, -1]), beta)
+
+
+def late(delay: float, decimals: int = 1) -> str:
+    """By how much efforts are late, in words."""
+    return f"{1e3 * abs(delay):.{decimals}f} ms {'later' if delay >= 0.0 else 'earlier'}"
+
+
+def beside_delay(equations: TorqueEquations, near: FloatArray) -> TorqueEquations:
+    """The equations with one more unknown, minus the delay: its column is the slope of the torques
+    by base parameters `near`."""
+    tau, motion = equations.predicted(near), equations.motion
+    slope = np.concatenate([np.gradient(tau[p], motion.period, axis=0) for p in motion.parts])
+    return replace(equations, more=(*equations.more, lambda rows, Y: slope[rows, :, None]))

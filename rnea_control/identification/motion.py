@@ -109,11 +109,10 @@ class Motion:
 
     def split(self, share: float) -> tuple[Motion, Motion]:
         """The first part of each continuous part, and the `share` at its end."""
-        lengths = [round(share * (part.stop - part.start)) for part in self.parts]
-        pairs = [*zip(self.parts, lengths, strict=True)]
-        first = [slice(part.start, part.stop - length) for part, length in pairs]
-        last = [slice(part.stop - length, part.stop) for part, length in pairs]
-        return self.take(first), self.take(last)
+        cuts = [part.stop - round(share * (part.stop - part.start)) for part in self.parts]
+        pairs = [*zip(self.parts, cuts, strict=True)]
+        first = [slice(part.start, cut) for part, cut in pairs]
+        return self.take(first), self.take([slice(cut, part.stop) for part, cut in pairs])
 
     def delayed(self, delay: float) -> Motion:
         """Each effort with the motion of `delay` seconds before: by whole samples, and the rest by
@@ -185,19 +184,13 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
     notes: list[str] = []
     time, q, effort, starts = cleaned(recording, notes)
     period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
-    if period < 1.0 / HIGHEST_RATE or 1.0 / LOWEST_RATE < period < np.inf:
-        raise RecordingError(
-            f"{recording.source}: {len(time)} states within {np.ptp(time):.4g} s by their stamps, "
-            f"{1.0 / period:.3g} a second. Are the stamps in seconds? There must be at least "
-            f"{LOWEST_RATE:g} states a second, better 100 or more"
-        )
     parts = continuous(time, starts, period, notes)
-    if not parts:
+    if not parts or not LOWEST_RATE <= 1.0 / period <= HIGHEST_RATE:
         raise RecordingError(
-            f"{recording.source}: no {SHORTEST:g} s of it are without gaps; {len(time)} states of "
-            f"{len(recording.time)} have a stamp of their own, positions and efforts of "
-            f"{', '.join(recording.joints)}. Do the stamps rise, in seconds? Record again, at 100 "
-            "states a second or more"
+            f"{recording.source}: no {SHORTEST:g} s of it are without gaps, at {LOWEST_RATE:g} or "
+            f"more states a second; {len(time)} states of {len(recording.time)} have a stamp of "
+            f"their own, positions and efforts of {', '.join(recording.joints)}. Do the stamps "
+            "rise, in seconds? Record again, at 100 states a second or more"
         )
     rounding = np.array([_rounding(column) for column in effort.T])
     clipped = np.stack([_clipped(*each) for each in zip(effort.T, rounding, strict=True)], axis=1)
@@ -227,8 +220,22 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
         settled = np.zeros(len(grid_time), dtype=np.bool_)
         settled[margin:-margin] = True
         counts = settled[:, None] & (np.abs(v) > STANDING) & ~grid_clipped
-        arrays, end = (grid_time, smooth, v, a, grid_effort, grid_clipped, counts), len(grid_time)
-        motions.append(Motion(source, *arrays, (end,), period, cutoff, rounding, said))
+        motion = Motion(
+            source=source,
+            time=grid_time,
+            q=smooth,
+            v=v,
+            a=a,
+            effort=grid_effort,
+            clipped=grid_clipped,
+            counts=counts,
+            ends=(len(grid_time),),
+            period=period,
+            cutoff=cutoff,
+            rounding=rounding,
+            notes=said,
+        )
+        motions.append(motion)
     return join(motions)
 
 

@@ -14,13 +14,12 @@ from rnea_control.identification.consistent_parameters import (
     ParameterSpace,
     parameters_in_body,
 )
-from rnea_control.identification.delay import delay_of
-from rnea_control.identification.identify import check_joints
+from rnea_control.identification.least_squares import delay_of
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
 from rnea_control.model import RobotModel
-from rnea_control.model.rigid_body import link_inertia_of
+from rnea_control.model.rigid_body import LinkInertia, link_inertia_of
 
 # How far the robot's own inertias are trusted when there is no motion without the load, and when
 # there is one.
@@ -31,30 +30,15 @@ SIGNIFICANT = 3.0
 UNKNOWN = 0.1
 
 
-@dataclass(frozen=True, eq=False)
-class Payload:
-    """A load.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Payload(LinkInertia):
+    """A load by the link that carries it, in that link's frame."""
 
-    Attributes:
-        link: that carries it.
-        mass: [kg].
-        center_of_mass: in the link's frame, shape (3,), [m].
-        inertia: about the center of mass, in axes parallel to the link's, shape (3, 3), [kg m^2].
-        mass_deviation, center_deviation: standard deviations of the first two.
-        delay: by which the efforts are later than the motion, [s].
-        seconds: of motion with the load.
-        notes: what the user should know.
-    """
-
-    link: str
-    mass: float
-    center_of_mass: FloatArray
-    inertia: FloatArray
-    mass_deviation: float
-    center_deviation: FloatArray
-    delay: float
-    seconds: float
-    notes: tuple[str, ...]
+    mass_deviation: float  # standard deviation, [kg]
+    center_deviation: FloatArray  # of the center of mass, shape (3,), [m]
+    delay: float  # by which the efforts are later than the motion, [s]
+    seconds: float  # of motion with the load
+    notes: tuple[str, ...]  # what the user should know
 
 
 def identify_payload(
@@ -80,7 +64,6 @@ def identify_payload(
         IdentificationError: an unknown link, one that does not move or whose load no joint feels,
             or nothing that moves.
     """
-    check_joints(model)
     body, to_body = parameters_in_body(model, link)
     motion = loaded if empty is None else join([loaded, empty])
     trust = TRUST_ALONE if empty is None else TRUST_WITH_EMPTY
@@ -121,13 +104,10 @@ def identify_payload(
             "without a motion of the empty arm, errors of the robot's own model count as load"
         )
     return Payload(
-        link,
-        found.mass,
-        found.center_of_mass,
-        found.inertia,
-        mass_deviation,
-        np.sqrt(np.diag(slope @ covariance[:4, :4] @ slope.T)),
-        delay,
-        parts[0].seconds,
-        tuple(notes),
+        **vars(found),
+        mass_deviation=mass_deviation,
+        center_deviation=np.sqrt(np.diag(slope @ covariance[:4, :4] @ slope.T)),
+        delay=delay,
+        seconds=parts[0].seconds,
+        notes=tuple(notes),
     )

@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 from rnea_control.analysis import inertial_parameters
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.delay import Delay, delay_of, late
+from rnea_control.identification.least_squares import Delay, delay_of, late
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence

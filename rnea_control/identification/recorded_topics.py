@@ -6,10 +6,10 @@ import itertools
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from posixpath import commonpath
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rnea_control.messages.joint_state import JointStateFields
 JOINT_STATE = "sensor_msgs/msg/JointState"
 STRING = "std_msgs/msg/String"
 ROBOT_DESCRIPTION = "/robot_description"
+_Columns: TypeAlias = "tuple[array[int], array[float], array[float]]"
 
 
 class Message(NamedTuple):
@@ -37,7 +38,6 @@ def recording_of(
     messages: Iterable[Message],
     joints: Sequence[str] | None = None,
     topic: str | None = None,
-    types: Mapping[str, str] | None = None,
 ) -> Recording:
     """The recording of one joint-state topic, with the robot_description of the nearest namespace.
 
@@ -45,7 +45,6 @@ def recording_of(
         source: the file, for error messages.
         messages: of all topics, each topic's in the order of time.
         joints, topic: as of `read_recording`.
-        types: of all topics that there are, also of those without messages.
 
     Raises:
         RecordingError: there is no such topic, it does not name these joints, or bytes are not a
@@ -54,15 +53,14 @@ def recording_of(
     states, descriptions = _decoded(source, messages)
     chosen = {f"/{topic.lstrip('/')}"} if topic is not None else states.keys()
     if not states or not chosen <= states.keys():
-        has = listed([f"{name} ({kind})" for name, kind in (types or {}).items()]) or "no topics"
         raise RecordingError(
-            f"{source}: no {JOINT_STATE} message{f' on {topic}' if topic else ''}; it has "
-            f"{f'joint states on {listed(states)}' if states else has}. Record the topic of "
-            "joint_state_broadcaster, /joint_states"
+            f"{source}: no {JOINT_STATE} message{f' on {topic}' if topic else ''}; it has some on "
+            f"{listed(states) or 'no topic'}. Record the topic of joint_state_broadcaster, "
+            "/joint_states"
         )
     found = {name: each for name in chosen if (each := states[name].recording(joints)) is not None}
     if not found:
-        names = {name: dict.fromkeys(itertools.chain(*states[name].names)) for name in chosen}
+        names = {name: dict.fromkeys(itertools.chain(*states[name].named)) for name in chosen}
         has = "; ".join(f"{name} has {listed(names[name]) or 'no names'}" for name in chosen)
         raise RecordingError(
             f"{source}: no message names all of the joints {listed(joints or [])}; {has}. Give the "
@@ -99,80 +97,66 @@ def _decoded(
     return states, descriptions
 
 
-class _Named:
-    """The messages of a topic that name the same joints.
+class _JointStates:
+    """The joint states of a topic, in arrays, as there may be millions.
 
     Attributes:
-        rows, stamps: the number of each on the topic, and its stamp, [ns].
-        numbers: positions, velocities and efforts, NaN where a message does not have one for each
-            joint.
+        log_times, stamps: of all messages, [ns].
+        named: of the messages that name the same joints, by these: the number of each on the topic,
+            positions and efforts, NaN where a message does not have one for each joint.
     """
 
-    def __init__(self) -> None:
-        self.rows, self.stamps = array("q"), array("q")
-        self.numbers = array("d"), array("d"), array("d")
-
-
-class _JointStates:
-    """The joint states of a topic; `log_times` are those at which they were recorded, [ns]."""
-
     def __init__(self, source: str, topic: str) -> None:
-        self.log_times = array("q")
         self._source, self._topic = source, topic
-        self._named: dict[tuple[str, ...], _Named] = defaultdict(_Named)
+        self.log_times, self.stamps = array("q"), array("q")
+        self.named: dict[tuple[str, ...], _Columns] = defaultdict(
+            lambda: (array("q"), array("d"), array("d"))
+        )
 
     def add(self, data: bytes, log_time: int) -> None:
         """The next message; raises CdrError for bytes that are no JointState."""
         message = JointStateFields(data)
-        named = self._named[tuple(message.names)]
-        named.rows.append(len(self.log_times))
-        named.stamps.append(message.seconds * 10**9 + message.nanoseconds)
+        numbers, *values = self.named[tuple(message.names)]
+        numbers.append(len(self.stamps))
         unknown = [math.nan] * len(message.names)
-        for numbers, span in zip(
-            named.numbers, (message.positions, message.velocities, message.efforts), strict=True
-        ):
+        for column, span in zip(values, (message.positions, message.efforts), strict=True):
             known = span[1] == len(message.names)
-            numbers.extend(message.reader.numbers(span).tolist() if known else unknown)
+            column.extend(message.reader.numbers(span).tolist() if known else unknown)
+        self.stamps.append(message.seconds * 10**9 + message.nanoseconds)
         self.log_times.append(log_time)
-
-    @property
-    def names(self) -> dict[tuple[str, ...], None]:
-        """The joints that messages name together, in the order of the first of these."""
-        return dict.fromkeys(names for names in self._named if names)
 
     def recording(self, joints: Sequence[str] | None) -> Recording | None:
         """The states of these joints, by default of those that messages name together and that are
         the most complete ones; None if no message names them all."""
-        choices = self.names if joints is None else [tuple(joints)]
+        choices = [*self.named] if joints is None else [tuple(joints)]
         found = [self._of(choice) for choice in choices if choice]
         return max((each for each in found if len(each.time)), key=_completeness, default=None)
 
     def _of(self, joints: tuple[str, ...]) -> Recording:
         """The states in the messages that name all these joints."""
-        count = len(self.log_times)
-        named = np.zeros(count, dtype=bool)
-        stamps = np.zeros(count, dtype=np.int64)
-        values = np.full((3, count, len(joints)), np.nan)
-        for names, some in self._named.items():
+        count = len(self.stamps)
+        is_named, values = np.zeros(count, np.bool_), np.full((2, count, len(joints)), np.nan)
+        for names, (numbers, *columns) in self.named.items():
             if set(joints) <= set(names):
-                named[some.rows], stamps[some.rows] = True, some.stamps
-                numbers = np.reshape(some.numbers, (3, -1, len(names)))
-                values[:, some.rows] = numbers[:, :, [names.index(joint) for joint in joints]]
+                is_named[numbers] = True
+                rows = np.reshape(columns, (2, -1, len(names)))
+                values[:, numbers] = rows[:, :, [names.index(joint) for joint in joints]]
         notes = []
-        if not named.all():
+        if not is_named.all():
             notes.append(
-                f"{self._source}: {np.count_nonzero(~named)} of {count} messages of {self._topic} "
-                f"do not name all of {listed(joints)}, and are left out"
+                f"{self._source}: {np.count_nonzero(~is_named)} of {count} messages of "
+                f"{self._topic} do not name all of {listed(joints)}, and are left out"
             )
+        stamps = np.array(self.stamps)[is_named]
         if not stamps.any():
             notes.append(
                 f"{self._source}: all stamps of {self._topic} are 0, so the times at which the "
                 "messages were recorded stand in for them, with their jitter; let the publisher "
                 "fill header.stamp"
             )
-            stamps = np.array(self.log_times, dtype=np.int64)
-        time = (stamps[named] - stamps[named][:1]) / 1e9
-        return Recording(self._source, joints, time, *values[:, named], notes=tuple(notes))
+            stamps = np.array(self.log_times)[is_named]
+        time = (stamps - stamps[:1]) / 1e9
+        return Recording(self._source, joints, time, *values[:, is_named], notes=tuple(notes))
 
 
 def _completeness(recording: Recording) -> tuple[int, int, int]:

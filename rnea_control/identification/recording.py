@@ -55,7 +55,6 @@ class Recording:
     joints: tuple[str, ...]  # the order of the columns
     time: FloatArray  # stamps, counted from the first one, shape (samples,), [s]
     q: FloatArray  # positions, shape (samples, joints), [rad] or [m]
-    v: FloatArray  # velocities, the same shape, [rad/s] or [m/s]
     effort: FloatArray  # measured, the same shape, [Nm] or [N]
     robot_description: str = field(default="", kw_only=True)  # the URDF that was recorded with them
     # The assumptions of the file's reader, a sentence each.
@@ -88,9 +87,7 @@ def cleaned(
 
 def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[str]) -> list[slice]:
     """The parts without gaps that are long enough; the others go to the notes."""
-    if len(time) < 2:
-        return []
-    steps = np.diff(time, prepend=time[0])
+    steps = np.diff(time, prepend=time[:1])
     gaps = (steps > max(GAP_PERIODS * period, SHORT_GAP)) & ~starts
     cuts = [0, *np.flatnonzero(gaps | starts).tolist(), len(time)]
     parts = [slice(*pair) for pair in pairwise(cuts)]

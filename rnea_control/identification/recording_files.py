@@ -1,16 +1,9 @@
-"""Recordings from and to files: `read_recording`, `write_rosbag`, `write_npz`.
-
-| file | what it is |
-| --- | --- |
-| a folder, `.mcap`, `.db3` | rosbag2, as `ros2 bag record` and `rnea_identify record` write it |
-| `.npz` | arrays of NumPy |
-"""
+"""Reads and writes recordings: files of rosbag2 and NumPy."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -37,8 +30,8 @@ WANTED = (
     f"a rosbag2 folder with {METADATA}, a {' or '.join(STORAGES)} file of rosbag2, or a .npz file"
 )
 NPZ_WANTED = (
-    "it must have time (samples,), q, effort, optionally v (samples, joints), joints (names), and "
-    "optionally robot_description (text)"
+    "it must have time (samples,), q and effort (samples, joints), joints (names), and optionally "
+    "robot_description (text)"
 )
 _FOREVER = interfaces.QosTime(0, 0)
 # Who subscribes later shall have the last message.
@@ -77,17 +70,15 @@ def read_recording(
     if not path.exists():
         raise RecordingError(f"{path} is not there; a recording must be {WANTED}")
     if path.is_dir() or path.suffix in STORAGES:
-        types: dict[str, str] = {}
-        messages = chain.from_iterable(_messages(part, types) for part in _parts(path))
-        return recording_of(str(path), messages, joints, topic, types)
+        messages = chain.from_iterable(map(_messages, _parts(path)))
+        return recording_of(str(path), messages, joints, topic)
     if path.suffix == ".npz":
         return _read_npz(path, joints)
     why = f"is no recording that can be read; it must be {WANTED}"
-    with suppress(OSError), path.open("rb") as file:
-        if file.read(7) == b"#ROSBAG" or path.suffix == ".bag":
-            convert = f"rosbags-convert --src {path} --dst {path.with_suffix('')}"
-            why = f"is a recording of ROS 1. Convert it: {convert}"
-    if path.suffix == ".zstd":
+    if path.suffix == ".bag":
+        convert = f"rosbags-convert --src {path} --dst {path.with_suffix('')}"
+        why = f"is a recording of ROS 1. Convert it: {convert}"
+    elif path.suffix == ".zstd":
         why = f"is compressed: give the folder that it is in, with its {METADATA}"
     raise RecordingError(f"{path} {why}")
 
@@ -122,9 +113,8 @@ def _parts(path: Path) -> list[Path]:
     )
 
 
-def _messages(path: Path, types: dict[str, str]) -> Iterator[Message]:
-    """The messages of a file or a bag that `recording_of` takes; `types` gets those of all its
-    topics."""
+def _messages(path: Path) -> Iterator[Message]:
+    """The messages of a file or a bag that `recording_of` takes."""
     write_ahead = path.with_name(f"{path.name}-wal")
     if path.suffix == ".db3" and write_ahead.exists() and write_ahead.stat().st_size:
         raise RecordingError(
@@ -134,7 +124,6 @@ def _messages(path: Path, types: dict[str, str]) -> Iterator[Message]:
     # The library raises many kinds of errors for files that are broken.
     try:
         with Reader(path) as reader:
-            types.update((each.topic, each.msgtype) for each in reader.connections)
             wanted = [each for each in reader.connections if each.msgtype in (JOINT_STATE, STRING)]
             for connection, time, message in reader.messages(wanted) if wanted else ():
                 yield Message(connection.topic, connection.msgtype, time, message)
@@ -185,7 +174,6 @@ def write_npz(path: Path, recording: Recording) -> None:
                 file,
                 time=recording.time,
                 q=recording.q,
-                v=recording.v,
                 effort=recording.effort,
                 joints=np.array(recording.joints),
                 robot_description=np.array(recording.robot_description),
@@ -200,7 +188,6 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     try:
         with np.load(path, allow_pickle=False) as file:
             time, q, effort = (file[name].astype(np.float64) for name in ("time", "q", "effort"))
-            v = file["v"].astype(np.float64) if "v" in file else np.full_like(q, np.nan)
             names = file["joints"].astype(str).ravel().tolist()
             description = str(file["robot_description"]) if "robot_description" in file else ""
     except (OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile) as error:
@@ -208,31 +195,22 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
             f"{path} is not a readable .npz file: {error}; {NPZ_WANTED}. Write it with "
             "numpy.savez, names as an array of strings, without pickled objects"
         ) from error
-    samples, count = time.size, len(names)
-    shapes = [time.shape, q.shape, v.shape, effort.shape]
-    expected = [(samples,), (samples, count), (samples, count), (samples, count)]
-    chosen, wrong = names if joints is None else list(joints), []
-    if shapes != expected:
-        wrong.append(
-            f"time, q, v and effort have the shapes {', '.join(map(str, shapes))}; by time and "
-            f"joints they must be {', '.join(map(str, expected))}"
-        )
-    if not samples or not names:
-        wrong.append(f"there are {samples} samples of {count} joints; {NPZ_WANTED}")
-    if len(set(names)) != count:
-        wrong.append(f"it names a joint twice: {listed(names)}; name each once")
-    for i in np.flatnonzero(~np.isfinite(time))[:1]:
-        wrong.append(f"time {i} is {time.flat[i]}; every time must be finite, in seconds")
+    chosen = names if joints is None else list(joints)
     lacking = [joint for joint in chosen if joint not in names]
-    if lacking or not chosen:
-        wrong.append(
-            f"it lacks the joints {listed(lacking)} of {listed(chosen)}; it has {listed(names)}. "
-            "Give the joints as it names them, or the recording of this robot"
-        )
-    if wrong:
+    shape, unknown = (time.size, len(names)), np.count_nonzero(~np.isfinite(time))
+    shapes, expected = (time.shape, q.shape, effort.shape), (shape[:1], shape, shape)
+    faults = {
+        f"time, q and effort have the shapes {shapes}; they must be {expected}": shapes != expected,
+        f"there are {shape[0]} samples of {shape[1]} joints; {NPZ_WANTED}": 0 in shape,
+        f"it names a joint twice: {listed(names)}; name each once": len(set(names)) < len(names),
+        f"{unknown} times are infinite or NaN; every time must be finite, in seconds": unknown > 0,
+        f"it lacks the joints {listed(lacking)} of {listed(chosen)}; it has {listed(names)}. Give "
+        "the joints as it names them, or the recording of this robot": lacking or not chosen,
+    }
+    if wrong := [words for words, is_so in faults.items() if is_so]:
         raise RecordingError(f"{path}: {'; '.join(wrong)}")
     columns = [names.index(joint) for joint in chosen]
-    arrays = (array.take(columns, axis=1) for array in (q, v, effort))
+    values = (array.take(columns, axis=1) for array in (q, effort))
     return Recording(
-        str(path), tuple(chosen), time - time[0], *arrays, robot_description=description
+        str(path), tuple(chosen), time - time[0], *values, robot_description=description
     )

@@ -19,7 +19,7 @@ from rnea_control.model.rigid_body import link_inertia_of
 # The files that are written with it.
 URDF, PARAMETERS = "robot.urdf", "rnea_controller.yaml"
 # Points of a line: more than a picture has columns. It is broken where samples are missing for so
-# many periods.
+# many of their mean distances.
 POINTS, GAP = 2000, 5.0
 # More pictures than this are left out, as of many recordings: a file of some megabytes.
 MOST_PICTURES = 48
@@ -84,23 +84,22 @@ def report(found: Identification, residuals: Sequence[Residuals], words: str) ->
 def _torques(model: RobotModel, residuals: Sequence[Residuals]) -> Iterable[str]:
     """A table and pictures for each recording."""
     heads = ("joint", "URDF", "identified", "", "noise", "times the noise", "% of the limit")
-    left = MOST_PICTURES
+    pictures = 0
     for found in residuals:
         yield f"<h3>{escape(found.source)}: {'held out' if found.held_out else 'fitted to'}</h3>"
         of_joints = scores(model, [found])
         yield _table(heads, map(_score_row, of_joints))
-        moved = [j for j, score in enumerate(of_joints) if score.is_known]
-        for j in moved[:left]:
-            unit = of_joints[j].unit
-            name = escape(f"{of_joints[j].joint}, {unit}")
-            words = f"{name}: measured, by the URDF and identified, and the errors of both"
-            yield (
-                f"<figure><figcaption>{name}</figcaption>"
-                f'<img alt="{words}" src="{torque_picture(found, j, unit)}"></figure>'
-            )
-        if len(moved) > left:
-            yield f"<p>{len(moved) - left} more pictures are left out.</p>"
-        left = max(left - len(moved), 0)
+        for j, score in enumerate(of_joints):
+            pictures += score.is_known
+            if score.is_known and pictures <= MOST_PICTURES:
+                name = escape(f"{score.joint}, {score.unit}")
+                words = f"{name}: measured, by the URDF and identified, and the errors of both"
+                yield (
+                    f"<figure><figcaption>{name}</figcaption>"
+                    f'<img alt="{words}" src="{torque_picture(found, j, score.unit)}"></figure>'
+                )
+    if pictures > MOST_PICTURES:
+        yield f"<p>{pictures - MOST_PICTURES} more pictures are left out.</p>"
 
 
 def _score_row(score: JointScore) -> list[str]:
@@ -134,8 +133,8 @@ def _link_table(found: Identification) -> str:
         after = link_inertia_of(name, matrix)
         if before.mass or after.mass:  # else it is a frame, such as that of a tool
             mass = f"{number(before.mass)} → {number(after.mass)}"
-            center = f"{_vector(before.center_of_mass)} → {_vector(after.center_of_mass)}"
-            rows.append([name, mass, center])
+            ends = (np.round(each.center_of_mass, 5).tolist() for each in (before, after))
+            rows.append([name, mass, " → ".join(", ".join(map(number, end)) for end in ends)])
     return _table(("URDF → identified", "mass, kg", "center of mass in the link's frame, m"), rows)
 
 
@@ -166,10 +165,6 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
 
 
-def _vector(values: FloatArray) -> str:
-    return ", ".join(number(0.0 + round(float(value), 5)) for value in values)
-
-
 def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
     """Measured and predicted torque of joint j over time, and the errors below: a `data:` address.
 
@@ -182,8 +177,7 @@ def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
     torque, error = figure.subplots(2, 1, sharex=True)
     noise, measured = 2.0 * residuals.noise[j], residuals.measured[:, j]
     torque.plot(*thinned(residuals.time, measured), color="silver", label="measured")
-    label = "noise, two standard deviations"
-    error.axhspan(-noise, noise, color="lightgray", label=label)
+    error.axhspan(-noise, noise, color="lightgray", label="noise, two standard deviations")
     models = (residuals.before, "C1", "by the URDF"), (residuals.after, "C0", "identified")
     for predicted, color, label in models:
         values = predicted[:, j]
@@ -197,17 +191,15 @@ def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
-def thinned(time: FloatArray, values: FloatArray, points: int = POINTS) -> tuple[FloatArray, ...]:
-    """A line through not many more than `points` points that looks like the whole one, shape
+def thinned(time: FloatArray, values: FloatArray) -> tuple[FloatArray, ...]:
+    """A line through not many more than `POINTS` points that looks like the whole one, shape
     (samples,), over ascending times: the smallest and the largest value of each stretch. Broken by
     NaN where samples are missing."""
-    size = -(-2 * len(time) // points)
+    size = -(-2 * len(time) // POINTS)
     if size > 2:
         starts = np.arange(0, len(time), size)
-        middle = np.minimum(starts + size // 2, len(time) - 1)
         extremes = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
-        time = np.stack([time[starts], time[middle]], axis=1).ravel()
-        values = np.stack(extremes, axis=1).ravel()
+        time, values = np.repeat(time[starts], 2), np.stack(extremes, axis=1).ravel()
     steps = np.diff(time, prepend=time[:1])
-    gaps = np.flatnonzero(steps > GAP * np.median(steps))
+    gaps = np.flatnonzero(steps > GAP * np.mean(steps))
     return np.insert(time, gaps, time[gaps]), np.insert(values, gaps, np.nan)

@@ -32,19 +32,12 @@ EVERY = (slice(None),)
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """Of each joint apart.
+    """Of each joint apart."""
 
-    Attributes:
-        G: shape (nv, columns, columns).
-        b: shape (nv, columns).
-        power: sums of w tau^2, shape (nv,).
-        samples: sums of w, shape (nv,).
-    """
-
-    G: FloatArray
-    b: FloatArray
-    power: FloatArray
-    samples: FloatArray
+    G: FloatArray  # shape (nv, columns, columns)
+    b: FloatArray  # shape (nv, columns)
+    power: FloatArray  # sums of w tau^2, shape (nv,)
+    samples: FloatArray  # sums of w, shape (nv,)
 
     def weighted(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Information matrix and vector of all joints, with noise of these variances, shape
@@ -59,24 +52,15 @@ class NormalEquations:
 
 @dataclass(frozen=True, eq=False)
 class TorqueEquations:
-    """The equations of a robot along a motion.
+    """The equations of a robot along a motion."""
 
-    Attributes:
-        robot: compiled by `identified_robot`.
-        columns: of its regressor that the equations have, such as those of the base parameters.
-        motion: of the robot.
-        more: what gives the columns after those.
-    """
-
-    robot: CompiledRobot
-    columns: IntArray
+    robot: CompiledRobot  # by `identified_robot`
+    columns: IntArray  # of its regressor that are unknown, such as those of the base parameters
     motion: Motion
-    more: tuple[MoreColumns, ...] = ()
+    more: tuple[MoreColumns, ...] = ()  # what gives the columns after those
 
     def normal(
-        self,
-        parts: Iterable[slice] = EVERY,
-        outlying: tuple[FloatArray, FloatArray] | None = None,
+        self, parts: Iterable[slice] = EVERY, outlying: tuple[FloatArray, FloatArray] | None = None
     ) -> NormalEquations:
         """The normal equations of the torques that `motion.counts`.
 

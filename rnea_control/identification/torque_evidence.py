@@ -54,34 +54,21 @@ PASSES = 8
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How measured efforts come from torques.
+    """How measured efforts come from torques."""
 
-    Attributes:
-        gravity: that is in the efforts, in the root link's frame, shape (3,), [m/s^2].
-        order: for each joint the column of the efforts that has its torque, shape (nv,).
-        scale: effort for 1 of each joint's torque, shape (nv,).
-    """
-
-    gravity: FloatArray
-    order: IntArray
-    scale: FloatArray
+    gravity: FloatArray  # that is in the efforts, in the root link's frame, shape (3,), [m/s^2]
+    order: IntArray  # for each joint the column of the efforts that has its torque, shape (nv,)
+    scale: FloatArray  # effort for 1 of each joint's torque, shape (nv,)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What a reading comes to.
+    """What a reading comes to."""
 
-    Attributes:
-        reading: with the scales that were fitted.
-        cost: above; smaller is better, and differences alone mean something.
-        theta: parameters as of `ParameterSpace`, then a 1.
-        variance: mean square of each joint's residual, shape (nv,).
-    """
-
-    reading: Reading
-    cost: float
-    theta: FloatArray
-    variance: FloatArray
+    reading: Reading  # with the scales that were fitted
+    cost: float  # above; smaller is better, and differences alone mean something
+    theta: FloatArray  # parameters as of `ParameterSpace`, then a 1
+    variance: FloatArray  # mean square of each joint's residual, shape (nv,)
 
 
 class TorqueEvidence:
@@ -157,10 +144,7 @@ class TorqueEvidence:
         self.independent = self._used.sum(axis=0) / np.clip(slow, 1.0, most)
 
     def fit(
-        self,
-        reading: Reading,
-        opened: IntArray | None = None,
-        groups: IntArray | None = None,
+        self, reading: Reading, opened: IntArray | None = None, groups: IntArray | None = None
     ) -> Fit:
         """The parameters beside a reading, and its cost.
 

@@ -122,21 +122,18 @@ def _numbers(link: str, matrix: FloatArray) -> dict[str, dict[str, list[float]]]
     Raises:
         IdentificationError: not a pseudo-inertia that a URDF can say.
     """
-    wanted = ""
-    if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
-        wanted = "a finite pseudo-inertia of shape (4, 4)"
-    elif np.abs(matrix - matrix.T).max() > _SYMMETRY * np.abs(matrix).max():
-        wanted = "symmetric"
-    if wanted:
+    if (
+        matrix.shape != (4, 4)
+        or not np.isfinite(matrix).all()
+        or np.abs(matrix - matrix.T).max() > _SYMMETRY * np.abs(matrix).max()
+        or matrix[3, 3] < 0.0
+        or (matrix[3, 3] == 0.0 and matrix[:3, 3].any())
+    ):
         raise IdentificationError(
-            f"the inertia of link {link!r} is {matrix.tolist()}; it must be {wanted}"
+            f"the inertia of link {link!r} is {matrix.tolist()}; it must be a finite symmetric "
+            "pseudo-inertia, shape (4, 4), with a mass above 0, or with neither mass nor center"
         )
     inertia = link_inertia_of(link, matrix)
-    if inertia.mass < 0.0 or (inertia.mass == 0.0 and matrix[:3, 3].any()):
-        raise IdentificationError(
-            f"the inertia of link {link!r} has a mass of {inertia.mass:g} kg and mass times center "
-            f"of mass of {matrix[:3, 3].tolist()} kg m; a URDF can say that only of a mass above 0"
-        )
     xx, xy, xz, _, yy, yz, _, _, zz = (0.0 + inertia.inertia).ravel().tolist()
     return {
         "origin": {"xyz": (0.0 + inertia.center_of_mass).tolist(), "rpy": [0.0, 0.0, 0.0]},

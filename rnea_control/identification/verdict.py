@@ -24,8 +24,6 @@ SAME = 0.05
 # An error that is smaller than this part of the torque is rounding.
 ROUNDING = 1e-6
 TINY = 1e-300  # nothing is divided by 0
-# A noise this much smaller than the error is no measure of it.
-NO_NOISE = 1e-3
 
 
 class Judgement(Enum):
@@ -48,9 +46,7 @@ class Residuals:
     measured: FloatArray
     before: FloatArray  # by the robot's description
     after: FloatArray  # with the identified parameters
-    # Standard deviation of the measured torque about its own smooth course, which no model
-    # explains, shape (joints,).
-    noise: FloatArray
+    noise: FloatArray  # standard deviation about the torque's own smooth course, shape (joints,)
 
 
 def residuals_of(
@@ -128,12 +124,18 @@ def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore
     ]
 
 
+def gain_of(known: Sequence[JointScore]) -> float:
+    """By what factor the errors of some joints together are smaller than before: the geometric
+    mean, as torques and forces have no common unit. Its logarithm times the samples is that of the
+    ratio of the likelihoods, if each joint has noise of its own size."""
+    return geometric_mean(score.gain for score in known)
+
+
 def is_better(model: RobotModel, residuals: Sequence[Residuals]) -> bool:
-    """Whether the joints' errors together, each as a part of its noise, have become smaller."""
-    known = [score for each in residuals for score in scores(model, [each]) if score.is_known]
-    errors = np.array([(score.before, score.after, score.noise) for score in known]).reshape(-1, 3)
-    before, after, _ = np.nansum((errors / errors[:, 2:]) ** 2, axis=0)
-    return bool(after < before)
+    """Whether the errors on the recordings that were held out, in which a joint must move, are
+    smaller than before."""
+    held_out = scores(model, [found for found in residuals if found.held_out])
+    return gain_of([score for score in held_out if score.is_known]) > 1.0
 
 
 def summary(found: Identification) -> str:
@@ -154,12 +156,10 @@ def verdict(result: Identification, residuals: Sequence[Residuals]) -> str:
     basis = [found for found in residuals if found.held_out]
     of_all = scores(result.model, basis)
     known = [score for score in of_all if score.is_known]
-    # Geometric, as torques and forces have no common unit.
-    gain = geometric_mean(score.gain for score in known)
+    gain = gain_of(known)
     sentences = [f"Do not use the result yet: {doubt}" for doubt in result.doubts]
-    one = f"{basis[0].source}, which was"
-    sources = one if len(basis) == 1 else f"{len(basis)} recordings, which were"
-    sentences += [f"On {sources} kept from the fit, {_comparison(known, gain)}", _noise(known)]
+    where = basis[0].source if len(basis) == 1 else f"{len(basis)} recordings"
+    sentences += [f"On {where}, kept from the fit, {_comparison(known, gain)}", _noise(known)]
     worse = [score for score in known if score.judgement is Judgement.worse]
     if worse and gain >= 1.0 - SAME:
         names = [f"{score.joint} ({rounded(1.0 / score.gain, 2)} times)" for score in worse]
@@ -172,14 +172,14 @@ def verdict(result: Identification, residuals: Sequence[Residuals]) -> str:
 def _comparison(known: Sequence[JointScore], gain: float) -> str:
     ends = (choose(known, key=lambda score: score.gain) for choose in (min, max))
     reach = " to ".join(f"{rounded(score.gain, 2)} at {score.joint}" for score in ends)
-    size, end = "about as large as", ""
+    size = "about as large as"
     if gain > 1.0 + SAME:
         size = f"{rounded(gain, 2)} times smaller than"
     elif gain < 1.0 - SAME:
-        size, end = f"{rounded(1.0 / gain, 2)} times larger than", ": do not use it"
+        size = f"{rounded(1.0 / gain, 2)} times larger than"
     return (
         f"the identified model's torque error, noise included, is {size} the URDF's (geometric "
-        f"mean over the joints, {reach}){end}."
+        f"mean over the joints, {reach}){'' if gain > 1.0 else ': do not use it'}."
     )
 
 
@@ -192,9 +192,7 @@ def _noise(known: Sequence[JointScore]) -> str:
         return f"It is at the noise of the measured torques at every joint{also}."
     worst = max(above, key=lambda score: score.share)
     whole = "torque" if math.isnan(worst.limit) else "effort limit"
-    times = ""
-    if worst.noise > NO_NOISE * worst.after:
-        times = f"{worst.after / worst.noise:.2g} times the noise and "
+    times = f"{worst.after / worst.noise:.2g} times the noise and " if worst.noise else ""
     return (
         f"It is above the noise of the measured torques at {len(above)} of {len(known)} joints; "
         f"{worst.joint} is furthest: what remains is {times}{100.0 * worst.share:.2g} % of the "

@@ -132,7 +132,7 @@ def without_numbers(urdf: bytes) -> bytes:
 
 def test_fit_holds_out_a_fifth_and_writes_urdf_parameters_and_report(fitted: Bench) -> None:
     assert "a motion that was held out" in fitted.words
-    assert "which was kept from the fit" in fitted.words
+    assert "motion.npz, kept from the fit" in fitted.words
     assert "It is at the noise of the measured torques at every joint" in fitted.words
     assert sorted(path.name for path in fitted.output.iterdir()) == FILES
     assert {path.name for path in fitted.folder.iterdir()} == {"arm.urdf", "found", "motion.npz"}
@@ -168,7 +168,7 @@ def test_held_out_recordings_recorded_descriptions_and_weird_paths(bench, monkey
     monkeypatch.chdir(folder)
     output = Path("neu/[bold]gefunden")
     assert bench.run("fit", "mit Maß.npz", "--hold-out", other, "--output", output) == 0
-    assert "other.npz, which was kept" in bench.words.replace("/ ", "/")
+    assert "other.npz, kept from the fit" in bench.words.replace("/ ", "/")
     assert sorted(path.name for path in output.iterdir()) == FILES
 
 
@@ -227,7 +227,7 @@ def changed(**arrays: np.ndarray) -> Recording:
 
 
 def first(count: int) -> Recording:
-    names = ("time", "q", "v", "effort")
+    names = ("time", "q", "effort")
     return changed(**{name: getattr(measured(), name)[:count] for name in names})
 
 
@@ -239,7 +239,7 @@ def test_recordings_that_cannot_be_are_refused(bench: Bench) -> None:
         ("effort", changed(effort=effort), r"never changes .*: elbow \(0 throughout"),
         ("jump", changed(q=q), "elbow jumps .* Was its zero set there"),
         ("still", changed(q=np.repeat(r.q[:1], len(r.q), 0)), "no joint moves faster"),
-        ("slow", changed(time=1e3 * r.time), "Are the stamps in seconds"),
+        ("slow", changed(time=1e3 * r.time), "Do the stamps rise, in seconds"),
         ("falling", changed(time=r.time[::-1].copy()), "Do the stamps rise"),
         ("empty", changed(time=0.0 * r.time), "Do the stamps rise"),
         ("few", first(100), "no 1 s of it are without gaps"),
@@ -277,8 +277,8 @@ def test_options_that_cannot_be_are_refused(bench: Bench) -> None:
     there.mkdir()
     link.symlink_to(bench.folder / "nowhere")
     for output, said in (
-        (there, "is there already"),
-        (link, "is there already"),
+        (there, "cannot be written: File exists"),
+        (link, "cannot be written: File exists"),
         (bench.urdf / "found", "cannot be written: Not a directory"),
         (free.with_name("x" * 300), "cannot be written: File name too long"),
     ):

@@ -68,6 +68,10 @@ def test_plan_writes_trajectory_and_picture(urdf, tmp_path, capsys) -> None:
         assert expected in words
     assert "Collisions of the arm with itself and with what is around it were not" in words
     assert "Next: rnea_identify record" in words
+    comment, _, _ = output.read_text().partition("joint_names")
+    assert all(line.startswith("#") for line in comment.splitlines())
+    for expected in ("in simulation first, and keep", "--approach 3.0 --seed 5", "two_link_arm"):
+        assert expected in comment
 
 
 def test_existing_files_stay(urdf: Path, tmp_path: Path) -> None:

@@ -30,11 +30,11 @@ def waves(seconds: float = 8.0, noise: float = 0.0) -> Recording:
     t = np.arange(0.0, seconds, 1.0 / RATE)
     q, v, _ = exact(t)
     q = q + noise * np.random.default_rng(0).standard_normal(q.shape)
-    return Recording("waves", ("a", "b"), t, q, v, v.copy())
+    return Recording("waves", ("a", "b"), t, q, v)
 
 
 def chosen(recording: Recording, rows: np.ndarray) -> Recording:
-    names = ("time", "q", "v", "effort")
+    names = ("time", "q", "effort")
     return replace(recording, **{name: getattr(recording, name)[rows] for name in names})
 
 
@@ -140,8 +140,7 @@ def recorded(turn: np.ndarray) -> Recording:
     t = np.arange(len(turn)) / 100.0
     q = np.stack([turn, np.sin(t)], axis=1)
     effort = np.stack([np.cos(t), 10.0 * np.sin(3.0 * t)], axis=1)
-    nothing = np.full_like(q, np.nan)
-    return Recording("some", ("turn", "slide"), t, q, nothing, effort)
+    return Recording("some", ("turn", "slide"), t, q, effort)
 
 
 def steady() -> Recording:

@@ -20,7 +20,7 @@ from rnea_control.identification.controller_yaml import controller_yaml, payload
 from rnea_control.identification.identify import Certainty, Estimate, Identification
 from rnea_control.identification.payload import Payload
 from rnea_control.identification.report import POINTS, report, thinned, torque_picture
-from rnea_control.identification.verdict import Residuals, scores, verdict
+from rnea_control.identification.verdict import Residuals, is_better, scores, verdict
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
 from rnea_control.node.parameters import PARAMETERS
@@ -104,9 +104,18 @@ def changed(found: Residuals, joint: str, after: float) -> Residuals:
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
 
-REST = (0.02, 0.01 * np.ones(3), 0.0, 30.0, ())
 CENTER, INERTIAS = np.array([0.01, -0.02, 0.1]), slice(INERTIA, INERTIA + 10)
-PAYLOAD = Payload("panda_hand", 0.73, CENTER, np.diag([1.1e-3, 1e-3, 3e-4]), *REST)
+PAYLOAD = Payload(
+    link="panda_hand",
+    mass=0.73,
+    center_of_mass=CENTER,
+    inertia=np.diag([1.1e-3, 1e-3, 3e-4]),
+    mass_deviation=0.02,
+    center_deviation=0.01 * np.ones(3),
+    delay=0.0,
+    seconds=30.0,
+    notes=(),
+)
 
 
 def parameters_of(text: str, folder: Path, joints: tuple[str, ...]) -> GivenParameters:
@@ -198,7 +207,7 @@ VERDICTS: list[tuple[Identification, list[Residuals], list[str], list[str]]] = [
         FOUND,
         [FITTED, HELD_OUT],
         [
-            "On held_out.mcap, which was kept from the fit, the identified model's torque "
+            "On held_out.mcap, kept from the fit, the identified model's torque "
             "error, noise included, is 2 times smaller than the URDF's (geometric mean",
             "It is above the noise of the measured torques at 7 of 7 joints",
             "1.5 times the noise and 1.5 % of the effort limit",
@@ -229,6 +238,7 @@ def test_verdict() -> None:
     for found, recordings, said, not_said in VERDICTS:
         words = verdict(found, recordings)
         assert words.startswith("On ")
+        assert is_better(found.model, recordings) == ("do not use it" not in words)
         assert [part for part in said if part not in words] == []
         assert [part for part in not_said if part in words] == []
     # Held-out recordings alone are judged.
@@ -242,7 +252,7 @@ def test_several_recordings_count_together() -> None:
     (score, *_), (a, *_), (b, *_) = (scores(model, r) for r in ([one, two], [one], [two]))
     assert score.after**2 == pytest.approx((a.after**2 + 2.0 * b.after**2) / 3.0)
     assert a.gain == pytest.approx(a.before / a.after, rel=1e-12)
-    assert "On 2 recordings, which were kept from the fit" in verdict(FOUND, [one, two])
+    assert "On 2 recordings, kept from the fit" in verdict(FOUND, [one, two])
 
 
 def still(found: Residuals, joint: str) -> Residuals:
@@ -347,7 +357,7 @@ def test_text_is_escaped(no_pictures: None) -> None:
 def test_report_of_few_and_many_recordings(no_pictures: None) -> None:
     for recordings, pictures, said in (
         ([HELD_OUT, FITTED], 14, "held_out.mcap: held out"),
-        ([HELD_OUT] * 8, report_module.MOST_PICTURES, "7 more pictures are left out"),
+        ([HELD_OUT] * 8, report_module.MOST_PICTURES, "8 more pictures are left out"),
         ([still(HELD_OUT, "panda_joint7")], 6, "did not move"),
         ([WORSE], 7, "worse than the URDF"),
     ):

@@ -166,14 +166,14 @@ def test_what_cannot_be_written_is_refused() -> None:
     ):
         with pytest.raises(error, match=words):
             written(urdf, name)
-    for matrix, words in (
-        (np.zeros((3, 3)), r"link 'a' is .*shape \(4, 4\)"),
-        (np.full((4, 4), np.nan), "finite"),
-        (np.triu(np.ones((4, 4))), "must be symmetric"),
-        (pseudo_inertia(-1.0, np.zeros(3), np.eye(3)), "a mass of -1 kg"),
-        (np.eye(4)[::-1], "a mass of 0 kg and mass times center of mass of"),
+    for matrix in (
+        np.zeros((3, 3)),
+        np.full((4, 4), np.nan),
+        np.triu(np.ones((4, 4))),
+        pseudo_inertia(-1.0, np.zeros(3), np.eye(3)),
+        np.eye(4)[::-1],
     ):
-        with pytest.raises(IdentificationError, match=words):
+        with pytest.raises(IdentificationError, match=r"link 'a' is .* with a mass above 0"):
             with_inertials(robot(body).encode(), {"a": matrix}, "arm.urdf")
     # Links that are no entity are written, and the entity stays; one without inertia stays without.
     other = entity.replace("&steel;</link>", '&steel;</link><link name="b"/>')

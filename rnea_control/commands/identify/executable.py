@@ -11,7 +11,6 @@ from rnea_control.exceptions import RneaControlError
 from rnea_control.extras import import_or_exit
 
 ROS = "--ros-args"
-INTERRUPTED = 130
 COMMANDS = {
     "plan": "an exciting trajectory for a robot, to be sent to its controller",
     "record": "send a trajectory and write the joint states, or only listen",
@@ -34,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.exit(f"rnea_identify {options.command}: {error.with_code}")
     except KeyboardInterrupt:
         print("rnea_identify: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return 130
 
 
 def _options(given: list[str]) -> argparse.Namespace:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
 from rich.console import Console
 
@@ -17,7 +14,7 @@ from rnea_control.commands.identify import inputs
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.controller_yaml import controller_yaml, payload_yaml
 from rnea_control.identification.identify import identify
-from rnea_control.identification.motion import Motion, join
+from rnea_control.identification.motion import join
 from rnea_control.identification.payload import identify_payload
 from rnea_control.identification.report import PARAMETERS, URDF, number, report
 from rnea_control.identification.urdf_inertials import with_inertials
@@ -56,18 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_robot_arguments(parser)
 
 
-@dataclass(frozen=True)
-class _Given:
-    """What is fitted: the robot as described, its motions, and those to judge by."""
-
-    options: argparse.Namespace
-    urdf: bytes
-    model: RobotModel
-    motions: list[Motion]
-    held_out: list[Motion]
-    without: list[Motion]  # the load
-
-
 def run(options: argparse.Namespace) -> int:
     """Fits and writes; the exit status is 0 if the new model is better on what it was not fitted
     to."""
@@ -76,35 +61,39 @@ def run(options: argparse.Namespace) -> int:
     console = Console(markup=False, highlight=False)
     fit = _fit if options.payload is None else _fit_payload
     with new_folder(options.output) as folder:
-        status = fit(_given(options, console), folder, console)
-        written = [str(options.output / path.name) for path in sorted(folder.iterdir())]
-    console.print(f"\nwritten: {', '.join(written)}")
+        status = fit(_Given(options, console), folder, console)
+    console.print(f"\nwritten: {', '.join(map(str, sorted(folder.iterdir())))}")
     return status
 
 
-def _given(options: argparse.Namespace, console: Console) -> _Given:
-    urdf, model = inputs.described_robot(options)
-    if options.payload is not None:
-        # The controller has one payload, and this is what it will be: that of the --config goes.
-        for link in model.link_names:
-            model.set_payload(link, 0.0)
-    motions = inputs.motions_of(options, model, options.recordings, console)
-    # What is compared with these motions is filtered as they are.
-    options.cutoff = options.cutoff or max(motion.cutoff for motion in motions)
-    held_out = inputs.motions_of(options, model, options.hold_out, console)
-    without = inputs.motions_of(options, model, options.without, console)
-    inputs.check_distinct([*motions, *held_out, *without])
-    if not held_out:
-        motions, held_out = map(list, zip(*(each.split(HELD_OUT) for each in motions), strict=True))
-    moves, judged = (any(each.counts.any() for each in part) for part in (motions, held_out))
-    if moves and not judged:
-        seconds = sum(motion.seconds for motion in held_out)
-        raise IdentificationError(
-            f"nothing of the {seconds:.2g} s of motion that is held out can be judged: no joint "
-            "moves there once the filter has settled. Record longer, or name another recording by "
-            "--hold-out"
-        )
-    return _Given(options, urdf, model, motions, held_out, without)
+class _Given:
+    """What is fitted: the robot as described, its motions, those without the load that is looked
+    for, and those to judge by."""
+
+    def __init__(self, options: argparse.Namespace, console: Console) -> None:
+        self.options = options
+        self.urdf, self.model = inputs.described_robot(options)
+        if options.payload is not None:
+            # The controller has one payload, and this is what it will be: that of --config goes.
+            for link in self.model.link_names:
+                self.model.set_payload(link, 0.0)
+        motions = inputs.motions_of(options, self.model, options.recordings, console)
+        # What is compared with these motions is filtered as they are.
+        options.cutoff = options.cutoff or max(motion.cutoff for motion in motions)
+        held_out = inputs.motions_of(options, self.model, options.hold_out, console)
+        self.without = inputs.motions_of(options, self.model, options.without, console)
+        inputs.check_distinct([*motions, *held_out, *self.without])
+        if not held_out:
+            motions, held_out = zip(*(each.split(HELD_OUT) for each in motions), strict=True)
+        self.motions, self.held_out = [*motions], [*held_out]
+        moves, judged = (any(each.counts.any() for each in part) for part in (motions, held_out))
+        if moves and not judged:
+            seconds = sum(motion.seconds for motion in held_out)
+            raise IdentificationError(
+                f"nothing of the {seconds:.2g} s of motion that is held out can be judged: no "
+                "joint moves there once the filter has settled. Record longer, or name another "
+                "recording by --hold-out"
+            )
 
 
 def _fit(given: _Given, folder: Path, console: Console) -> int:
@@ -123,8 +112,7 @@ def _fit(given: _Given, folder: Path, console: Console) -> int:
     (folder / URDF).write_bytes(new_urdf)
     parameters = controller_yaml(found, ", ".join(options.recordings))
     (folder / PARAMETERS).write_text(parameters, encoding="utf-8")
-    page = report(found, residuals, words)
-    (folder / REPORT).write_text(page, encoding="utf-8")
+    (folder / REPORT).write_text(report(found, residuals, words), encoding="utf-8")
     known = {warning.removeprefix(f"{model.source}: ") for warning in model.warnings}
     for warning in after.warnings:
         if (words_alone := warning.removeprefix(f"{after.source}: ")) not in known:
@@ -132,7 +120,7 @@ def _fit(given: _Given, folder: Path, console: Console) -> int:
     console.print(f"\n{summary(found)}")
     _print_torques(console, model, residuals[0], found.notes)
     console.print(f"\n{words}")
-    return int(bool(found.doubts) or not is_better(model, residuals[: len(given.held_out)]))
+    return int(bool(found.doubts) or not is_better(model, residuals))
 
 
 def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
@@ -180,21 +168,19 @@ def _print_torques(
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder to fill, which gets its name at the end, or is removed if that fails.
+    """A folder to fill, which is removed again if that fails.
 
     Raises:
         IdentificationError: something is there already, or it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}_{uuid4().hex}")
     try:
-        if os.path.lexists(path):
-            raise FileExistsError("it is there already, and nothing is overwritten")
-        temporary.mkdir(parents=True)
-        yield temporary
-        temporary.rename(path)
+        path.mkdir(parents=True)
+        try:
+            yield path
+        except BaseException:
+            shutil.rmtree(path)
+            raise
     except OSError as error:
         raise IdentificationError(
             f"{path} cannot be written: {error.strerror or error}. Name a new folder by --output"
         ) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

@@ -12,11 +12,10 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from rnea_control.commands.options import delay, parameters_in, positive
 from rnea_control.exceptions import ParameterError, RecordingError
-from rnea_control.identification.identify import check_joints
+from rnea_control.identification.consistent_parameters import check_joints
 from rnea_control.identification.motion import Motion, motion_of
 from rnea_control.identification.recording import of_robot
 from rnea_control.identification.recording_files import read_recording
@@ -128,8 +127,7 @@ def motions_of(
     check_joints(model)
     motions = []
     for path in paths:
-        recording = read_recording(path, model.joint_names, options.topic)
-        recording = of_robot(recording, model)
+        recording = of_robot(read_recording(path, model.joint_names, options.topic), model)
         for note in recording.notes:
             console.print(f"note: {note}")
         motion = motion_of(recording, options.cutoff)
@@ -152,7 +150,7 @@ def check_distinct(motions: Sequence[Motion]) -> None:
             )
 
 
-def table_of(title: str, headings: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+def table_of(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table of names, numbers and, in columns without a heading, units or words."""
     table = Table(title=title, box=SIMPLE_HEAD)
     for k, heading in enumerate(headings):

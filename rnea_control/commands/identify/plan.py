@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import math
 import os
-import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,6 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from rich.text import Text
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot, table_of
@@ -26,6 +26,10 @@ from rnea_control.identification.excitation import NEGLIGIBLE, POOR, Excitation,
 # A parameter whose relative deviation is larger would need a motion that is ten thousand times
 # longer.
 HOPELESS = 100.0 * POOR
+WARNING = (
+    "Collisions of the arm with itself and with what is around it were not looked at: watch the "
+    "motion in simulation first, and keep a hand on the emergency stop."
+)
 # Of a base parameter's name, in the table and in the picture.
 _LONGEST_NAME, _LONGEST_LABEL = 33, 44
 # Points of a line of the picture.
@@ -86,8 +90,7 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
             progress=lambda done: bar.update(task, completed=done),
         )
-    limits = f"{options.speed:g} of the velocity, {options.torque:g} of the effort"
-    text = trajectory_yaml(excitation, options.approach, limits)
+    text = trajectory_yaml(excitation, options.approach, _comment(options, excitation))
     try:
         Path(options.output).write_text(text, encoding="utf-8")
         if options.picture is not None:
@@ -98,11 +101,7 @@ def run(options: argparse.Namespace) -> int:
     console.print(_parameter_table(excitation))
     for sentence in _judgement(excitation):
         console.print(sentence)
-    console.print(
-        "Collisions of the arm with itself and with what is around it were not looked at: watch "
-        "the motion in simulation first, and keep a hand on the emergency stop.",
-        style="yellow",
-    )
+    console.print(WARNING, style="yellow")
     files = {"Trajectory": options.output, "Picture": options.picture}
     files["Next"] = f"rnea_identify record {shlex.quote(options.output)} --output recording"
     for name, words in files.items():
@@ -130,6 +129,17 @@ def _check_files(options: argparse.Namespace) -> None:
         if wrong:
             raise IdentificationError(f"{name} {path}{wrong}")
         taken[real] = f"the {name}"
+
+
+def _comment(options: argparse.Namespace, excitation: Excitation) -> str:
+    """What the motion is, for the beginning of its file."""
+    numbers = ("duration", "speed", "torque", "approach", "seed")
+    made_by = " ".join(f"--{name} {getattr(options, name)}" for name in numbers)
+    text = io.StringIO()
+    paper = Console(file=text, width=90, markup=False, highlight=False)
+    for each in (f"WARNING: {WARNING}", f"rnea_identify plan {made_by}", _motion_table(excitation)):
+        paper.print(each)
+    return text.getvalue().replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
 
 
 def _judgement(excitation: Excitation) -> Iterator[str]:
@@ -178,7 +188,7 @@ def _parameter_table(excitation: Excitation) -> Table:
             f"{prior[k]:.4g}",
             f"{deviation[k]:.2g}",
             f"{100.0 * relative:.2g} %",
-            Text("poor" if relative > POOR else "", "yellow"),
+            "poor" if relative > POOR else "",
         ]
         for k, relative in enumerate(excitation.relative_deviation)
     ]
@@ -233,9 +243,7 @@ def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> Non
 
 
 def shortened(name: str, longest: int) -> str:
-    """The first terms of a sum, as many as fit into so many characters, at least one."""
-    ends = [found.start() for found in re.finditer(r" [+-] ", name)]
-    if len(name) <= longest or not ends:
-        return name
-    fitting = [end for end in ends if end + len(" ...") <= longest]
-    return f"{name[: max(fitting, default=ends[0])]} ..."
+    """The beginning of a sum, as much as fits into so many characters, at least one term."""
+    end = " ..."
+    least = len(name.partition(" ")[0]) + len(end)
+    return textwrap.shorten(name, max(longest, least), placeholder=end)
