@@ -2,8 +2,9 @@
 no process: each is logged, counted, and answered as a refusal.
 
 rclpy lets an exception out of `spin_once`, and sends no answer then: the program ends, or the
-client waits for ever. Its own services raise too: for a parameter of an unknown type, or a
-lifecycle transition that is not possible in the present state.
+client waits for ever. Its own services raise too, for a parameter of an unknown type. A lifecycle
+transition that is not possible in the present state is refused before rclpy sees it, which raises
+or refuses it by distribution.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import wraps
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from lifecycle_msgs.msg import Transition as TransitionMessage
 from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
@@ -126,9 +128,7 @@ class GuardedNode(Node):
     def _answering(self, callback: Callback) -> Callback:
         def answer(request: Any, response: Any) -> Any:
             try:
-                count = len(getattr(request, "parameters", ()))
-                if count > MOST_PARAMETERS:
-                    raise ValueError(f"{count} parameters at once; send {MOST_PARAMETERS} at most")
+                self._check(request)
                 return callback(request, response)
             except Exception as error:
                 reason = self._reason(request, error)
@@ -137,8 +137,22 @@ class GuardedNode(Node):
 
         return answer
 
+    def _check(self, request: Any) -> None:
+        """Raises ControllerError for what rclpy would answer late, or without a reason."""
+        count = len(getattr(request, "parameters", ()))
+        if count > MOST_PARAMETERS:
+            raise ControllerError(f"{count} parameters at once; send {MOST_PARAMETERS} at most")
+        if isinstance(request, ChangeState.Request):
+            wanted = request.transition.label or request.transition.id
+            possible = self._transitions()
+            if not any(wanted in (each.label, each.id) for each in possible):
+                words = ", ".join(f"{each.label} ({each.id})" for each in possible) or "none"
+                raise ControllerError(f"transition {wanted} is not possible now, only {words}")
+
     def _reason(self, request: Any, error: Exception) -> str:
         """Why a request is refused, with what is allowed."""
+        if isinstance(error, ControllerError):
+            return str(error)
         if isinstance(request, (SetParameters.Request, SetParametersAtomically.Request)):
             types = {each.value: each.name.lower() for each in Parameter.Type}
             wrong = [each for each in request.parameters if each.value.type not in types]
@@ -148,17 +162,14 @@ class GuardedNode(Node):
                     f"parameter {wrong[0].name!r} has a value of type {wrong[0].value.type}; it "
                     f"must be one of {allowed}"
                 )
-        if isinstance(request, ChangeState.Request):
-            wanted = request.transition.label or request.transition.id
-            return f"transition {wanted} is not possible now, only {self._transitions() or 'none'}"
         return f"{type(error).__name__}: {error}"
 
-    def _transitions(self) -> str:
-        """The lifecycle transitions that are possible now, in words."""
+    def _transitions(self) -> list[TransitionMessage]:
+        """Those of the lifecycle that are possible now."""
         name, kind = "/get_available_transitions", GetAvailableTransitions
         service = next(each for each in self.services if each.srv_name.endswith(name))
         found = service.callback(kind.Request(), kind.Response()).available_transitions
-        return ", ".join(f"{each.transition.label} ({each.transition.id})" for each in found)
+        return [each.transition for each in found]
 
 
 def refuse(request: Any, response: Any, reason: str) -> Any:

@@ -221,7 +221,7 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
+def bench(publishers_are_known: None) -> Iterator[Bench]:
     with ExitStack() as stack:
         stack.enter_context(ros(DOMAIN))
         yield Bench(stack)

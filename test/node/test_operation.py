@@ -84,6 +84,7 @@ def test_emergency_stop_is_heard_with_any_qos(bench: TrajectoryBench, operator: 
         operator.until("holding")
 
 
+@pytest.mark.usefixtures("publishers_are_known")
 def test_each_button_is_released_by_itself(bench: TrajectoryBench, operator: Operator) -> None:
     topic = "rnea_controller/emergency_stop"
     buttons = [bench.node.create_publisher(Bool, topic, 1) for _ in range(2)]
