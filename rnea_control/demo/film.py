@@ -1,4 +1,5 @@
-"""Films of recorded motions, each link placed as recorded, and MuJoCo's viewer."""
+"""Films of recorded motions, each link placed as recorded: by MuJoCo where it can draw without a
+window, else as lines between the joints; and MuJoCo's viewer."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.demo.robots import DemoRobot
 from rnea_control.demo.run import Recording
 from rnea_control.demo.scene import Scene, render
+from rnea_control.demo.skeleton import skeletons
 from rnea_control.dynamics import Workspace, forward_kinematics
 
 FRAMES_PER_SECOND = 12.5  # GIF counts in hundredths of a second
@@ -47,13 +49,19 @@ def drawing_backend() -> str:
     return ""
 
 
-def film(path: Path, robot: DemoRobot, recording: Recording) -> None:
-    """Writes a film of a recording, .gif or .mp4, in real time, where MuJoCo can draw."""
+def film(path: Path, robot: DemoRobot, recording: Recording) -> str:
+    """Writes a film of a recording, .gif or .mp4, in real time; returns how it was drawn."""
     poses = link_poses(robot, recording, FRAMES_PER_SECOND)
-    os.environ["MUJOCO_GL"] = drawing_backend()  # MuJoCo reads it when it is imported
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        frames = pool.submit(render, robot.path, robot.model.link_names, poses).result()
+    if backend := drawing_backend():
+        how = "by MuJoCo"
+        os.environ["MUJOCO_GL"] = backend  # MuJoCo reads it when it is imported
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            frames = pool.submit(render, robot.path, robot.model.link_names, poses).result()
+    else:
+        how = "as lines: MuJoCo needs EGL or OSMesa to draw without a window"
+        frames = skeletons(robot.path, robot.model, poses)
     (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(path, frames)
+    return how
 
 
 def link_poses(robot: DemoRobot, recording: Recording, frames_per_second: float) -> FloatArray:

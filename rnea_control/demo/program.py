@@ -16,10 +16,11 @@ from rich.table import Table
 
 from rnea_control.control import ControlLaw
 from rnea_control.demo.controller import BANDWIDTH
-from rnea_control.demo.film import drawing_backend, film, has_display, show
+from rnea_control.demo.film import film, has_display, show
 from rnea_control.demo.report import draw, summary, table
 from rnea_control.demo.robots import CONFIGURED, DemoRobot, known_robots, load_robot
 from rnea_control.demo.run import Recording, disturbances, run, void
+from rnea_control.demo.skeleton import draw_robots
 from rnea_control.exceptions import RneaControlError, RobotModelError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.ros.process import ros_process
@@ -60,8 +61,8 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--joints", type=lambda text: text.split(","),
         help="names of the joints that move, as a,b,c; the others are locked")
     add("--rate", type=float, default=1000.0, help="control rate [Hz]")
-    add("--picture", metavar="FILE", type=Path, default=Path(PICTURE),
-        help=f"where to draw the result, {PICTURE} by default")
+    add("--picture", metavar="FILE", type=Path,
+        help=f"where to draw the result, {PICTURE} by default; with --list, the robots")
     add("--video", metavar="FILE", type=Path,
         help="film the run under the RNEA, as .gif, or .mp4 by ffmpeg")
     add("--view", action="store_true",
@@ -69,6 +70,8 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--list", action="store_true", help="show the robots there are, and end")
     # fmt: on
     given = parser.parse_args(arguments)
+    if given.picture is None and not given.list:
+        given.picture = Path(PICTURE)
     for problem in _problems(given):
         parser.error(problem)  # the first one ends the process
     return given
@@ -81,15 +84,13 @@ def _problems(given: argparse.Namespace) -> Iterator[str]:
         yield f"--rate is {given.rate:g}; it must be {rate.at_least:g} to {rate.at_most:g} Hz"
     if given.joints is not None and not all(map(str.strip, given.joints)):
         yield f"--joints is {','.join(given.joints)!r}; it must be names separated by commas"
-    if not given.list:
+    if given.picture:
         formats = [f".{kind}" for kind in Figure().canvas.get_supported_filetypes()]
         yield from _unwritable("--picture", given.picture, formats)
     if given.video:
         yield from _unwritable("--video", given.video, FILMS)
         if given.video.suffix == ".mp4" and shutil.which("ffmpeg") is None:
             yield "--video to .mp4 needs ffmpeg, which is not installed; a .gif does not"
-        if not drawing_backend():
-            yield "--video needs EGL or OSMesa, by which MuJoCo draws without a window"
     if given.view and not has_display():
         yield "--view needs a display, and there is none; --video FILE needs none"
 
@@ -112,7 +113,7 @@ def main() -> int:
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     if given.list:
-        CONSOLE.print(robots_table())
+        list_robots(given.picture)
         return COMPARED
     try:
         robot = load_robot(given.robot, given.joints)
@@ -133,9 +134,9 @@ def main() -> int:
     return DISTURBED if disturbed else COMPARED
 
 
-def robots_table() -> Table:
-    """The robots there are, by name."""
-    result = Table(title="Robots for --robot")
+def list_robots(picture: Path | None) -> None:
+    """Prints the robots there are, by name, and draws those that have a joint."""
+    result, moving = Table(title="Robots for --robot"), {}
     result.add_column("robot", no_wrap=True)
     for heading in ("joints", "mass, kg"):
         result.add_column(heading, justify="right")
@@ -146,10 +147,15 @@ def robots_table() -> Table:
         except RobotModelError as error:
             reason = str(error).replace(str(path), path.name)
             result.add_row(name, "", "", f"does not load: {reason}")
-        else:
-            remark = "with its own parameters" if name in CONFIGURED else ""
-            result.add_row(name, f"{model.nv}", f"{model.total_mass:.1f}", remark)
-    return result
+            continue
+        remark = "with its own parameters" if name in CONFIGURED else ""
+        result.add_row(name, f"{model.nv}", f"{model.total_mass:.1f}", remark)
+        if model.nv:
+            moving[name] = path, model
+    CONSOLE.print(result)
+    if picture:
+        draw_robots(picture, moving)
+        CONSOLE.print(f"Picture: {picture.resolve()}", soft_wrap=True)
 
 
 def _print_introduction(robot: DemoRobot) -> None:
@@ -214,8 +220,8 @@ def _show(
     CONSOLE.print(f"Picture: {given.picture.resolve()}", soft_wrap=True)
     if given.video:
         CONSOLE.print("Drawing the film ...")
-        film(given.video, robot, recordings[0])
-        CONSOLE.print(f"Film: {given.video.resolve()}", soft_wrap=True)
+        how = film(given.video, robot, recordings[0])
+        CONSOLE.print(f"Film, drawn {how}: {given.video.resolve()}", soft_wrap=True)
     if given.view:
         CONSOLE.print("Playing both runs; close the window to end.")
         show(robot, recordings)

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from lifecycle_msgs.msg import State, TransitionEvent
+from PIL import Image
 from rich.console import Console
 from robots import joint, link, robot, two_link_arm
 
 from rnea_control.demo import program
 from rnea_control.demo.controller import heard_of_controller, incidents
-from rnea_control.demo.program import options, robots_table
+from rnea_control.demo.program import list_robots, options
 from rnea_control.demo.report import draw, summary, table
 from rnea_control.demo.robots import (
     LIMIT_SHARE,
@@ -170,8 +171,11 @@ def test_joints_of_several_degrees_of_freedom_are_locked_by_a_choice(tmp_path: P
     assert load_robot(str(path), ["k"]).model.joint_names == ("k",)
 
 
-def test_robots_are_listed() -> None:
-    shown = printed(robots_table())
+def test_robots_are_listed_and_drawn(tmp_path: Path, capsys) -> None:
+    list_robots(tmp_path / "robots.png")
+    shown = capsys.readouterr().out
+    with Image.open(tmp_path / "robots.png") as image:
+        assert np.unique(np.asarray(image), axis=0).size > 1000
     assert re.search(r"seven_axis_arm .* 7 .* with its own parameters", shown)
     assert re.search(r"ur5_robot .* 6 ", shown)
     assert re.search(r"ur3 .* does not load: ", shown)
@@ -211,7 +215,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
     how = {"cwd": tmp_path, "capture_output": True, "text": True}
     done = subprocess.run(command, check=False, timeout=280.0, **how)
     said = " ".join(done.stdout.split())
-    words = ["Picture:", "Film:"]
+    words = ["Picture:", "Film, drawn"]
     if done.returncode == 3:  # a busy machine may disturb it
         words.append("No comparison: the demo was disturbed.")
         assert "closer" not in said

@@ -86,9 +86,14 @@ def test_film_shows_the_motion_and_lasts_as_long(tmp_path: Path, monkeypatch) ->
         assert (np.asarray(image.convert("RGB")) != first).any()
 
 
-def test_backends_that_cannot_draw_are_left_out(monkeypatch) -> None:
+def test_lines_are_drawn_where_mujoco_cannot_draw(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "no such thing")
-    assert drawing_backend() == ""
+    assert film(tmp_path / "film.gif", *waving(1.0)).startswith("as lines: ")
+    with Image.open(tmp_path / "film.gif") as image:
+        assert (image.size, image.n_frames) == (SIZE, 12)
+        first = np.asarray(image.convert("RGB"))
+        image.seek(6)
+        assert (first != 255).any() and (np.asarray(image.convert("RGB")) != first).any()
 
 
 def test_a_film_has_the_poses_of_its_times() -> None:
