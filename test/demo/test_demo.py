@@ -171,9 +171,10 @@ def test_joints_of_several_degrees_of_freedom_are_locked_by_a_choice(tmp_path: P
     assert load_robot(str(path), ["k"]).model.joint_names == ("k",)
 
 
-def test_robots_are_listed_and_drawn(tmp_path: Path, capsys) -> None:
+def test_robots_are_listed_and_drawn(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(program, "CONSOLE", Console(width=200, file=StringIO()))
     list_robots(tmp_path / "robots.png")
-    shown = capsys.readouterr().out
+    shown = program.CONSOLE.file.getvalue()
     with Image.open(tmp_path / "robots.png") as image:
         assert np.unique(np.asarray(image), axis=0).size > 1000
     assert re.search(r"seven_axis_arm .* 7 .* with its own parameters", shown)
