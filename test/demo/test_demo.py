@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from lifecycle_msgs.msg import State, TransitionEvent
-from PIL import Image
 from rich.console import Console
 from robots import joint, link, robot, two_link_arm
 
@@ -175,8 +174,7 @@ def test_robots_are_listed_and_drawn(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(program, "CONSOLE", Console(width=200, file=StringIO()))
     list_robots(tmp_path / "robots.png")
     shown = program.CONSOLE.file.getvalue()
-    with Image.open(tmp_path / "robots.png") as image:
-        assert np.unique(np.asarray(image), axis=0).size > 1000
+    assert (tmp_path / "robots.png").stat().st_size > 50_000  # bytes; empty axes have fewer
     assert re.search(r"seven_axis_arm .* 7 .* with its own parameters", shown)
     assert re.search(r"ur5_robot .* 6 ", shown)
     assert re.search(r"ur3 .* does not load: ", shown)
