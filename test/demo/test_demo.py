@@ -22,13 +22,7 @@ from rnea_control.demo import program
 from rnea_control.demo.controller import heard_of_controller, incidents
 from rnea_control.demo.program import list_robots, options
 from rnea_control.demo.report import draw, summary, table
-from rnea_control.demo.robots import (
-    LIMIT_SHARE,
-    find_urdf,
-    known_robots,
-    load_robot,
-    motion,
-)
+from rnea_control.demo.robots import LIMIT_SHARE, find_urdf, known_robots, load_robot, motion
 from rnea_control.demo.run import Recording, disturbances, void
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
