@@ -217,10 +217,11 @@ def holding_postures(
         return postures[worst <= _HOLDING]
     best = int(np.argmin(worst))
     j = int(np.argmax(loads[best]))
-    unit, posture = units(model, j).effort, ", ".join(f"{q:.2f}" for q in postures[best])
+    unit = units(model, j).effort
+    posture = [f"{name} {q:.2f}" for name, q in zip(model.joint_names, postures[best], strict=True)]
     raise IdentificationError(
         f"gravity alone takes {abs(holding[best, j]):.3g} {unit} of joint "
         f"{model.joint_names[j]!r}, and the motion may use {limits.torque[j]:.3g} {unit}, even in "
-        f"the easiest of {_POSTURES} postures within the ranges, [{posture}]; allow more torque or "
-        "other ranges, and check masses and effort limits of the URDF"
+        f"the easiest of {_POSTURES} postures within the ranges: {', '.join(posture)}; allow more "
+        "torque or other ranges, and check masses and effort limits of the URDF"
     )

@@ -184,8 +184,9 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
     notes: list[str] = []
     time, q, effort, starts = cleaned(recording, notes)
     period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
-    parts = continuous(time, starts, period, notes)
-    if not parts or not LOWEST_RATE <= 1.0 / period <= HIGHEST_RATE:
+    is_usual = 1.0 / HIGHEST_RATE <= period <= 1.0 / LOWEST_RATE
+    parts = continuous(time, starts, period, notes) if is_usual else []
+    if not parts:
         raise RecordingError(
             f"{recording.source}: no {SHORTEST:g} s of it are without gaps, at {LOWEST_RATE:g} or "
             f"more states a second; {len(time)} states of {len(recording.time)} have a stamp of "

@@ -197,13 +197,13 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
         ) from error
     chosen = names if joints is None else list(joints)
     lacking = [joint for joint in chosen if joint not in names]
-    shape, unknown = (time.size, len(names)), np.count_nonzero(~np.isfinite(time))
+    shape, unknown = (time.size, len(names)), np.flatnonzero(~np.isfinite(time)).tolist()
     shapes, expected = (time.shape, q.shape, effort.shape), (shape[:1], shape, shape)
     faults = {
         f"time, q and effort have the shapes {shapes}; they must be {expected}": shapes != expected,
         f"there are {shape[0]} samples of {shape[1]} joints; {NPZ_WANTED}": 0 in shape,
         f"it names a joint twice: {listed(names)}; name each once": len(set(names)) < len(names),
-        f"{unknown} times are infinite or NaN; every time must be finite, in seconds": unknown > 0,
+        f"time{unknown[:1]} is infinite or NaN; every time must be finite, in seconds": unknown,
         f"it lacks the joints {listed(lacking)} of {listed(chosen)}; it has {listed(names)}. Give "
         "the joints as it names them, or the recording of this robot": lacking or not chosen,
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import listed, rounded
+from rnea_control.exceptions import IdentificationError, listed, rounded
 from rnea_control.identification.diagnosis import AT_NOISE
 from rnea_control.identification.identify import Certainty, Identification
 from rnea_control.identification.motion import Motion, measurement_noise
@@ -127,13 +127,23 @@ def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore
 def gain_of(known: Sequence[JointScore]) -> float:
     """By what factor the errors of some joints together are smaller than before: the geometric
     mean, as torques and forces have no common unit. Its logarithm times the samples is that of the
-    ratio of the likelihoods, if each joint has noise of its own size."""
+    ratio of the likelihoods, if each joint has noise of its own size.
+
+    Raises:
+        IdentificationError: there is none.
+    """
+    if not known:
+        raise IdentificationError(
+            "nothing of the motion that is held out can be judged: no joint moves there once the "
+            "filter has settled and a delay is made up for. Record longer, or name another "
+            "recording by --hold-out"
+        )
     return geometric_mean(score.gain for score in known)
 
 
 def is_better(model: RobotModel, residuals: Sequence[Residuals]) -> bool:
-    """Whether the errors on the recordings that were held out, in which a joint must move, are
-    smaller than before."""
+    """Whether the errors on the recordings that were held out are smaller than before; raises what
+    `gain_of` does."""
     held_out = scores(model, [found for found in residuals if found.held_out])
     return gain_of([score for score in held_out if score.is_known]) > 1.0
 
@@ -151,8 +161,8 @@ def summary(found: Identification) -> str:
 
 def verdict(result: Identification, residuals: Sequence[Residuals]) -> str:
     """Whether the identified parameters are better than the description's, by how much, and the
-    next steps: a few sentences. Judged by the recordings that were held out, in which a joint must
-    move."""
+    next steps: a few sentences. Judged by the recordings that were held out; raises what `gain_of`
+    does."""
     basis = [found for found in residuals if found.held_out]
     of_all = scores(result.model, basis)
     known = [score for score in of_all if score.is_known]

@@ -242,8 +242,9 @@ def test_recordings_that_cannot_be_are_refused(bench: Bench) -> None:
         ("slow", changed(time=1e3 * r.time), "Do the stamps rise, in seconds"),
         ("falling", changed(time=r.time[::-1].copy()), "Do the stamps rise"),
         ("empty", changed(time=0.0 * r.time), "Do the stamps rise"),
+        ("to_and_fro", replace(first(299), time=np.arange(299) % 2.0), "Do the stamps rise"),
         ("few", first(100), "no 1 s of it are without gaps"),
-        ("short", first(300), "of motion that is held out can be judged"),
+        ("short", first(300), "of the motion that is held out can be judged"),
         ("names", replace(r, joints=("a", "b", "c")), "lacks the joints shoulder, elbow, wrist"),
     ):
         said = bench.refusal(bench.put(name, wrong))
@@ -277,8 +278,8 @@ def test_options_that_cannot_be_are_refused(bench: Bench) -> None:
     there.mkdir()
     link.symlink_to(bench.folder / "nowhere")
     for output, said in (
-        (there, "cannot be written: File exists"),
-        (link, "cannot be written: File exists"),
+        (there, "is there already"),
+        (link, "is there already"),
         (bench.urdf / "found", "cannot be written: Not a directory"),
         (free.with_name("x" * 300), "cannot be written: File name too long"),
     ):

@@ -330,7 +330,7 @@ BROKEN: dict[str, tuple[Made, str]] = {
         lambda path: save(path, joints=["a", "a"], q=[[0, 0]], effort=[[0, 0]]),
         "names a joint twice: a, a",
     ),
-    "time.npz": (lambda path: save(path, time=[NAN]), "1 times are infinite or NaN; every"),
+    "time.npz": (lambda path: save(path, time=[NAN]), "time.0. is infinite or NaN; every"),
 }
 
 

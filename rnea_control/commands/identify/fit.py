@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 from rich.console import Console
 
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     fit = _fit if options.payload is None else _fit_payload
     with new_folder(options.output) as folder:
         status = fit(_Given(options, console), folder, console)
-    console.print(f"\nwritten: {', '.join(map(str, sorted(folder.iterdir())))}")
+    console.print(f"\nwritten: {', '.join(map(str, sorted(options.output.iterdir())))}")
     return status
 
 
@@ -86,14 +88,6 @@ class _Given:
         if not held_out:
             motions, held_out = zip(*(each.split(HELD_OUT) for each in motions), strict=True)
         self.motions, self.held_out = [*motions], [*held_out]
-        moves, judged = (any(each.counts.any() for each in part) for part in (motions, held_out))
-        if moves and not judged:
-            seconds = sum(motion.seconds for motion in held_out)
-            raise IdentificationError(
-                f"nothing of the {seconds:.2g} s of motion that is held out can be judged: no "
-                "joint moves there once the filter has settled. Record longer, or name another "
-                "recording by --hold-out"
-            )
 
 
 def _fit(given: _Given, folder: Path, console: Console) -> int:
@@ -168,19 +162,21 @@ def _print_torques(
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which is removed again if that fails.
+    """A temporary folder to fill, which gets its name at the end, or is removed if that fails.
 
     Raises:
         IdentificationError: something is there already, or it cannot be written.
     """
+    temporary = path.with_name(f".{path.name}_{uuid4().hex}")
     try:
-        path.mkdir(parents=True)
-        try:
-            yield path
-        except BaseException:
-            shutil.rmtree(path)
-            raise
+        if os.path.lexists(path):
+            raise FileExistsError("it is there already, and nothing is overwritten")
+        temporary.mkdir(parents=True)
+        yield temporary
+        temporary.rename(path)
     except OSError as error:
         raise IdentificationError(
             f"{path} cannot be written: {error.strerror or error}. Name a new folder by --output"
         ) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
