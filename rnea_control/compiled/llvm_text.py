@@ -206,12 +206,19 @@ class StraightLine:
         program: what is computed.
         lines: where to.
         load: writes the line that reads an entry of an input; returns the value's name.
+        store: writes the line that gives an entry of the output its value.
     """
 
-    def __init__(self, program: Program, lines: Lines, load: Callable[[str, int], str]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        lines: Lines,
+        load: Callable[[str, int], str],
+        store: Callable[[int, str], None],
+    ) -> None:
         self._program, self._graph = program, program.graph
         self._lines = lines
-        self._load = load
+        self._load, self._store = load, store
         self._values: dict[int, str] = {}
         self._negatives: dict[int, str] = {}
 
@@ -228,8 +235,13 @@ class StraightLine:
         return self._negatives[index]
 
     def write(self, angles: Kind) -> None:
-        """Writes the operations in their order, but sines and cosines first, of type `angles`."""
+        """Writes the operations in their order, but sines and cosines first, of type `angles`. Each
+        result is stored as soon as it is known, but after all inputs were read: the output may lie
+        over them."""
         operations, order = self._graph.operations, self._program.order
+        entries: dict[int, list[int]] = {}
+        for entry, result in enumerate(self._program.results):
+            entries.setdefault(abs(result) - 1, []).append(entry)
         turned = {
             abs(operations[index].arguments[0])
             for index in order
@@ -241,8 +253,14 @@ class StraightLine:
         count = angles.lanes if self._lines.kind.lanes == 1 else 1
         for k in range(0, len(ready), count):
             self._write_angles(ready[k : k + count], angles)
+        inputs = (index for index in order if operations[index].name == "input")
         for index in order:
+            if index in entries:
+                for each in inputs:  # all of them the first time, then none
+                    self._write_one(each)
             self._write_one(index)
+            for entry in entries.get(index, ()):
+                self._store(entry, self.value(self._program.results[entry]))
 
     def _write_one(self, index: int) -> None:
         if index in self._values:

@@ -61,8 +61,10 @@ class Program:
 
     @property
     def order(self) -> list[int]:
-        """The operations that the results need, as `needed` has them."""
-        return self.needed(self.results)
+        """The operations that the results need, as `needed` has them, from the last result on: what
+        the tip of a limb has summed up is used before its parent adds to it, so that less is kept
+        from one operation to another."""
+        return self.needed(reversed(self.results))
 
     def needed(self, results: Iterable[Reference]) -> list[int]:
         """The operations that some results need, by index, each after those that it uses: result

@@ -125,6 +125,15 @@ def test_every_joint_type_and_the_last_by_base_parameters(seed: int) -> None:
     np.testing.assert_allclose(found, tau, rtol=0.0, atol=RELATIVE * np.abs(tau).max())
 
 
+def test_output_may_lie_over_an_input() -> None:
+    model = load_quietly(example_robot("talos_reduced"))  # of several limbs
+    robot, (q, v, *_) = compile_robot(model), sample(model)
+    expected = robot.nonlinear_effects(q, v, np.zeros(model.nv))
+    memory = np.append(0.0, v)
+    found = robot.nonlinear_effects(q, memory[1:], memory[:-1])
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_base_parameters_change_no_torque_and_take_less_work(panda) -> None:
     assert_agree(panda, compile_robot(panda, base_parameters=True))
     few, many = (len(trace("rnea", panda, base_parameters=each).order) for each in (True, False))
