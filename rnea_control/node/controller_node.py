@@ -263,12 +263,13 @@ class ControllerNode(ArmNode, LifecycleNode):
             self.configured.remind()
 
     def publish_diagnostics(self) -> None:
-        """Looks around the loop, and publishes the report of the last second."""
+        """Looks around the loop, and publishes the report of the last second if anybody listens."""
         if self.configured is not None:
             self.configured.look()
         statistics = LoopStatistics() if self.loop is None else self.loop.statistics.copy()
         before, self._recent = self._recent, statistics
-        self.reports.publish(self.diagnostics(statistics.since(before)))
+        if self.reports.get_subscription_count():
+            self.reports.publish(self.diagnostics(statistics.since(before)))
 
     def _attend(self) -> None:
         if self.loop is not None:

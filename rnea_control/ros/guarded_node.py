@@ -9,7 +9,6 @@ or refuses it by distribution.
 
 from __future__ import annotations
 
-import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -21,7 +20,6 @@ from lifecycle_msgs.msg import Transition as TransitionMessage
 from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -39,8 +37,6 @@ OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.E
 
 # Messages about failures come no more often than this, [s].
 THROTTLE = 1.0
-# After a failure, so that one that comes at once again leaves time to others, [s].
-PAUSE = 0.01
 # More parameters than any robot has; each takes milliseconds to set.
 MOST_PARAMETERS = 1000
 
@@ -185,26 +181,6 @@ def refuse(request: Any, response: Any, reason: str) -> Any:
             if field in response.get_fields_and_field_types():
                 setattr(response, field, value)
     return response
-
-
-class GuardedExecutor(SingleThreadedExecutor):
-    """Runs the callbacks of one node; one that raises is counted and logged."""
-
-    def __init__(self, node: GuardedNode) -> None:
-        super().__init__()
-        self._node = node
-        self.add_node(node)
-
-    def spin_once(self, timeout_sec: float | None = None) -> None:
-        """As of `SingleThreadedExecutor`, but that no callback's exception leaves it."""
-        try:
-            super().spin_once(timeout_sec)
-        except Exception as error:
-            self._node.note_failure(
-                f"a callback has failed: {type(error).__name__}: {error}",
-                f"\n{traceback.format_exc()}",
-            )
-            time.sleep(PAUSE)
 
 
 def logged(transition: Transition) -> Transition:

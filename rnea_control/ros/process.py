@@ -29,7 +29,8 @@ from rclpy.signals import SignalHandlerOptions
 
 from rnea_control.exceptions import RneaControlError
 from rnea_control.kernels.side_by_side import compiled_side_by_side
-from rnea_control.ros.guarded_node import WARN, GuardedExecutor, GuardedNode
+from rnea_control.ros.guarded_executor import GuardedExecutor
+from rnea_control.ros.guarded_node import WARN, GuardedNode
 from rnea_control.ros.middleware import use_udp
 from rnea_control.ros.rclpy_internals import RCLError
 

@@ -16,7 +16,9 @@ from rclpy.lifecycle import LifecycleNode
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
-from rnea_control.ros.guarded_node import MOST_PARAMETERS, GuardedExecutor, GuardedNode
+from rnea_control.ros import guarded_executor
+from rnea_control.ros.guarded_executor import GuardedExecutor
+from rnea_control.ros.guarded_node import MOST_PARAMETERS, GuardedNode
 
 
 class Managed(GuardedNode, LifecycleNode):
@@ -40,9 +42,11 @@ class Asked:
         return ask(self.client, self.spin, kind, name, **fields)
 
 
-@pytest.fixture(scope="module")
-def shared_bench() -> Iterator[Asked]:
-    with ros(74):
+@pytest.fixture(scope="module", params=["kept", "rclpys own"])
+def shared_bench(request: pytest.FixtureRequest) -> Iterator[Asked]:
+    with ros(74), pytest.MonkeyPatch.context() as patch:
+        if request.param != "kept":
+            patch.setattr(guarded_executor, "WaitSet", None)
         bench = Asked()
         bench.node.declare_parameter("good", 1)
         yield bench
