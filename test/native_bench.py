@@ -234,12 +234,10 @@ class FakeTable:
         self._messages = np.zeros((3, 8), dtype=np.int64)
         self._info = np.zeros(64, dtype=np.int64)
         self._time = np.zeros(2, dtype=np.int64)
-        self._ready = np.zeros(1, dtype=np.int64)
         self._kept: list[object] = [None, None, None]
         kinds = {
-            rcl.WAIT: (self._wait, 2),
-            rcl.CLEAR: (lambda *_: 0, 1),
-            rcl.ADD: (lambda *_: 0, 3),
+            rcl.WAIT: (self._wait, 3),
+            rcl.TRY: (lambda _: -1, 1),
             rcl.TAKE: (self._take, 4),
             rcl.PUBLISH: (self._publish, 3),
             rcl.TRIGGER: (self._trigger, 1),
@@ -252,7 +250,7 @@ class FakeTable:
         self.array = np.zeros(rcl.TABLE, dtype=np.int64)
         for key, function in self._functions.items():
             self.array[key] = ctypes.cast(function, ctypes.c_void_p).value
-        self.array[rcl.READY], self.array[rcl.COUNT] = self._ready.ctypes.data, 1
+        self.array[rcl.COUNT] = 1
         self.array[rcl.INFO], self.array[rcl.TIME] = self._info.ctypes.data, self._time.ctypes.data
         for i, row in enumerate(self._messages):
             self.array[rcl.MESSAGES + i] = row.ctypes.data
@@ -266,16 +264,16 @@ class FakeTable:
         self.waiting = twin.script.next(twin.loop.controller)
         twin.given += 1
 
-    def _wait(self, wait_set: int, timeout: int) -> int:
-        twin = self._twin
+    def _wait(self, *_: int) -> int:
+        twin, nothing = self._twin, -1
         self.waiting = None
         if twin.given >= self._states:
             twin.loop.numbers[native.ASKED] = 1
-            return rcl.TIMEOUT
+            return nothing
         if not self.acted and acts(twin.given):
             twin.loop.numbers[native.ASKED] = 1
             self.pending = True
-            return rcl.TIMEOUT
+            return nothing
         self._meanwhile(twin, twin.given)
         self.advance(act=False)
         return rcl.OK

@@ -238,15 +238,18 @@ def run(  # noqa: PLR0915
             m[UNDER_WAY] = 1
             _end(m)
             m[POSTED] = SERVED
-        answer = rcl.wait(calls, longest)
-        if answer not in (rcl.OK, rcl.TIMEOUT):
-            m[ANSWER] = answer
-            return FAILED
+        if h[lease.PHASE] != lease.COMMANDING:
+            return YIELDED
+        messages = rcl.arrived(calls, longest)
         longest = usual
         now = rcl.monotonic(calls)
-        for i in range(1, calls[rcl.COUNT]):
+        answer = rcl.TAKE_FAILED
+        if messages == 1:  # a state, if nothing unusual happens
+            answer = rcl.take(calls, 0, 1 - m[WHICH])
+        beside = calls[rcl.COUNT] if answer == rcl.TAKE_FAILED else 0
+        for i in range(1, beside):
             kind = m[KINDS + i - 1]
-            while rcl.is_ready(calls, i) and rcl.take(calls, i, BESIDE) == rcl.OK:
+            while rcl.take(calls, i, BESIDE) == rcl.OK:
                 if kind == COMMAND:
                     low, high = rcl.gid_of(calls)
                     if low != m[OWN] or high != m[OWN + 1]:
@@ -262,7 +265,7 @@ def run(  # noqa: PLR0915
                 _end(m)
                 if kind == STOP:
                     rcl.trigger(calls)
-        if h[lease.PHASE] != lease.COMMANDING:
+        if beside and h[lease.PHASE] != lease.COMMANDING:
             return YIELDED
         if m[HANGS] == 0 and now - r[ATTENDED_AT] > r[LONGEST_HANG]:
             m[HANGS] = 1
@@ -271,7 +274,8 @@ def run(  # noqa: PLR0915
                 step.end_motion(n, state, findings, layout.HUNG)
                 step.brake(n, settings[n[layout.BRACED]], state, False, False)
                 _end(m)
-        answer = rcl.take(calls, 0, 1 - m[WHICH])
+        if answer == rcl.TAKE_FAILED:
+            answer = rcl.take(calls, 0, 1 - m[WHICH])
         now = rcl.monotonic(calls)
         if answer == rcl.TAKE_FAILED:
             lease.hear_nothing(h, now)

@@ -10,6 +10,7 @@ while a process that writes one is preempted, a state would wait for millisecond
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,7 +25,7 @@ from rclpy.qos import QoSProfile
 
 from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.effort_command import publishers_of
-from rnea_control.ros.rcl_calls import Proof, RclTable, Taken, takes_like_rclpy
+from rnea_control.ros.rcl_calls import Arrivals, Proof, RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import TELLS_INFO, RCLError, publisher_count
 
 UNPROVEN = (
@@ -85,7 +86,8 @@ class RawSubscription:
         self._by_address: RclTable | None = None
         self._proof = takes_like_rclpy(domain)
         if self._proof:
-            self._by_address = RclTable(self._context, self._subscriptions)
+            self._arrivals = Arrivals(self._subscriptions)
+            self._by_address = RclTable(self._arrivals)
         else:
             node.get_logger().warning(UNPROVEN, once=True)
             self._executor = SingleThreadedExecutor(context=self._context)
@@ -101,12 +103,20 @@ class RawSubscription:
         return keep if TELLS_INFO else lambda message: keep(message, {})
 
     def take(self, timeout: float) -> Taken | None:
-        """The next message; None after `timeout`, [s], when one of another subscription has come,
-        and once the context is shut down."""
+        """The next message; None after `timeout`, [s], and once the context is shut down. Where
+        there are further subscriptions, None as well when one of their messages has come, and at
+        times without a reason."""
+        table = self._by_address
+        if table is not None:
+            # The middleware tells of a message a moment after it can be taken.
+            end, several = time.monotonic() + timeout, len(self._subscriptions) > 1
+            come, left = table.wait(0.0), timeout
+            while (taken := self.poll()) is None and not (come and several) and left > 0.0:
+                come = table.wait(left)
+                left = end - time.monotonic()
+            return taken
         try:
-            if self._by_address is not None:
-                self._by_address.wait(timeout)
-            elif not any(self._waiting):
+            if not any(self._waiting):
                 self._executor.spin_once(timeout)
         except RCLError:
             if self._context.ok():
@@ -131,13 +141,11 @@ class RawSubscription:
         return waiting.popleft() if waiting else None
 
     def beside(self) -> Iterator[tuple[int, Taken]]:
-        """The messages of the further subscriptions that the last wait has found, each with the
-        number of its subscription, from 1 on."""
+        """The messages that wait of the further subscriptions, each with the number of its
+        subscription, from 1 on."""
         for index in range(1, len(self._subscriptions)):
-            waiting, table = self._waiting[index], self._by_address
-            if waiting if table is None else table.is_ready(index):
-                while (taken := self.poll(index)) is not None:
-                    yield index, taken
+            while (taken := self.poll(index)) is not None:
+                yield index, taken
 
     def addresses(
         self, publisher: Publisher, command: memoryview, guard: GuardCondition
@@ -146,7 +154,7 @@ class RawSubscription:
         it is not proven to do so here."""
         if self._by_address is None:
             return None
-        return RclTable(self._context, self._subscriptions, publisher, command, guard)
+        return RclTable(self._arrivals, publisher, command, guard)
 
     @property
     def names_publishers(self) -> bool:
@@ -167,6 +175,7 @@ class RawSubscription:
         """Takes the subscription down; nobody may be waiting for it."""
         if self._by_address is not None:
             self._by_address.destroy()
+            self._arrivals.end()
         else:
             self._executor.shutdown()
         self._node.destroy_node()

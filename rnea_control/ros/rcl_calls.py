@@ -3,12 +3,12 @@
 No other file knows how.
 
 rclpy gives a message's bytes and its publisher's count of it, not who that was. rcl has both in the
-message's information. Three layouts are assumed, the same from Humble on: that of
-rcl_serialized_message_t, that an rmw_message_info_t has the count at byte 16 and the GID of the
-publisher from byte 40 on, and that an rcl_wait_set_t begins with the address of its subscriptions,
-which a wait sets to 0 where no message waits. `takes_like_rclpy` proves them in the process that
-uses them: where it finds a difference, or rclpy has no addresses, an executor takes messages, which
-tell no publisher.
+message's information. Two layouts are assumed, the same from Humble on: that of
+rcl_serialized_message_t, and that an rmw_message_info_t has the count at byte 16 and the GID of the
+publisher from byte 40 on. Who waits for messages waits for a semaphore, which the middleware raises
+as they come: rcl's own wait gathers all subscriptions anew each time, and has to look at each of
+them afterwards. `takes_like_rclpy` proves all this in the process that uses it: where it finds a
+difference, or rclpy has no addresses, an executor takes messages, which tell no publisher.
 
 With Cyclone DDS a message counts nothing, and its GID is another than the graph has for that
 publisher (`Proof.APART`).
@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from enum import IntEnum
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -40,7 +40,7 @@ from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import c_address, call_c, copy_bytes, word_at
 from rnea_control.ros.conventions import HELPER
-from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, WaitSet, publisher_count
+from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, publisher_count
 
 _BUFFER, _LENGTH = 0, 1  # words of an rcl_serialized_message_t
 _MESSAGE_WORDS = 8
@@ -55,19 +55,18 @@ _LONGEST_PROOF = 1.0
 
 # The entries of the array of a `RclTable`: functions, then their arguments. Each subscription has
 # its own, and a message; that of the first one has two, which are taken in turn.
-WAIT, CLEAR, ADD, TAKE, PUBLISH, TRIGGER, CLOCK = range(7)
-WAIT_SET, READY, PUBLISHER, COMMAND, GUARD, INFO, TIME, COUNT = range(7, 15)
-SUBSCRIPTIONS = 15
+WAIT, TRY, TAKE, PUBLISH, TRIGGER, CLOCK = range(6)
+SEMAPHORE, PUBLISHER, COMMAND, GUARD, INFO, TIME, COUNT = range(6, 13)
+DEADLINE, DEADLINE_AT = 13, 15  # the first is a timespec, the second its address
+SUBSCRIPTIONS = 16
 MOST_SUBSCRIPTIONS = 6
 MESSAGES = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
 TABLE = MESSAGES + MOST_SUBSCRIPTIONS + 1
 # What rcl answers.
-OK, TIMEOUT, TAKE_FAILED = 0, 2, 401
+OK, TAKE_FAILED = 0, 401
 _MONOTONIC, _REALTIME = 1, 0
+_SEMAPHORE_WORDS = 4  # of a sem_t
 _FUNCTIONS = (
-    "rcl_wait",
-    "rcl_wait_set_clear",
-    "rcl_wait_set_add_subscription",
     "rcl_take_serialized_message",
     "rcl_publish_serialized_message",
     "rcl_trigger_guard_condition",
@@ -103,17 +102,32 @@ class _Allocator(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("a", "d", "r", "z", "s")]
 
 
-@cache
-def _functions() -> tuple[list[int], Callable[[int], int], Callable[[int], int]]:
-    """The addresses of the functions in the array of a `RclTable`; what makes a serialized message,
-    and what frees it.
+class _Functions(NamedTuple):
+    """Of rcl and of the C library.
 
-    Raises:
-        RclUnavailable: they are not among what this rclpy is linked to.
+    Attributes:
+        addresses: those at the beginning of the array of a `RclTable`.
+        begin, end: make a serialized message, and free it.
+        call_at_arrival: has a function called at each message of a subscription, or none any more.
+        raised: makes a semaphore, and returns the address of what raises it.
+    """
+
+    addresses: list[int]
+    begin: Callable[[int], int]
+    end: Callable[[int], int]
+    call_at_arrival: Callable[[int, int | None, int | None], int]
+    raised: Callable[[int], int]
+
+
+@cache
+def _functions() -> _Functions:
+    """Raises:
+    RclUnavailable: they are not among what this rclpy is linked to.
     """
     try:
         rcl, libc = ctypes.CDLL(LIBRARY), ctypes.CDLL(None)
-        called = *(getattr(rcl, name) for name in _FUNCTIONS), libc.clock_gettime
+        called = libc.sem_clockwait, libc.sem_trywait, *(getattr(rcl, name) for name in _FUNCTIONS)
+        call_at_arrival = rcl.rcl_subscription_set_on_new_message_callback
         begin, end = rcl.rcutils_uint8_array_init, rcl.rcutils_uint8_array_fini
         allocator = rcl.rcutils_get_default_allocator
     except (TypeError, OSError, AttributeError) as error:
@@ -121,20 +135,72 @@ def _functions() -> tuple[list[int], Callable[[int], int], Callable[[int], int]]
     allocator.restype = _Allocator
     begin.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
     end.argtypes = [ctypes.c_void_p]
+    call_at_arrival.argtypes = [ctypes.c_void_p] * 3
+    libc.sem_init.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
     default = allocator()
-    return (
-        [c_address(each) for each in called],
+
+    def raised(semaphore: int) -> int:
+        libc.sem_init(semaphore, 0, 0)
+        return c_address(libc.sem_post)
+
+    return _Functions(
+        [c_address(each) for each in (*called, libc.clock_gettime)],
         lambda message: begin(message, _ROOM, ctypes.byref(default)),
         end,
+        call_at_arrival,
+        raised,
     )
+
+
+class Arrivals:
+    """A semaphore that the middleware raises at each message of some subscriptions.
+
+    Args:
+        subscriptions: those; no one else is told of their messages.
+
+    Attributes:
+        subscriptions: their addresses.
+        semaphore: its address.
+
+    Raises:
+        RclUnavailable: this rclpy has no addresses, or its middleware raises nothing.
+    """
+
+    def __init__(self, subscriptions: Sequence[Subscription]) -> None:
+        self._functions = _functions()
+        self._memory = np.zeros(_SEMAPHORE_WORDS, dtype=np.int64)
+        self.semaphore = self._memory.ctypes.data
+        self._pins = ExitStack()  # who destroys them meanwhile does so when this ends
+        self.subscriptions = _pinned(self._pins, subscriptions)
+        raised = self._functions.raised(self.semaphore)
+        for each in self.subscriptions:
+            if self._functions.call_at_arrival(each, raised, self.semaphore) != OK:
+                raise RclUnavailable("the middleware does not tell of messages as they come")
+
+    def end(self) -> None:
+        """Nothing raises it any more; nobody may wait for it."""
+        for each in self.subscriptions:
+            self._functions.call_at_arrival(each, None, None)
+        self._pins.close()
+
+
+def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
+    """The addresses of what rclpy then keeps until `pins` is closed."""
+    try:
+        pointers = [int(each.handle.pointer) for each in used]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RclUnavailable(str(error)) from error
+    for each in used:
+        pins.enter_context(each.handle)
+    return pointers
 
 
 class RclTable:
     """Addresses for who waits, takes and publishes; keeps what they point at. One thread uses it.
 
     Args:
-        context: of the subscriptions.
-        subscriptions: that a wait is for; no one else may take their messages meanwhile.
+        arrivals: of the subscriptions that a wait is for; no one else may take their messages or
+            wait for them meanwhile.
         publisher: of the commands; None to publish none.
         command: the serialized message that is published, as it is then.
         guard: a guard condition that machine code may trigger; given if there is a publisher.
@@ -148,58 +214,42 @@ class RclTable:
 
     def __init__(
         self,
-        context: Context,
-        subscriptions: Sequence[Subscription],
+        arrivals: Arrivals,
         publisher: Publisher | None = None,
         command: memoryview | None = None,
         guard: GuardCondition | None = None,
     ) -> None:
-        functions, begin, self._end = _functions()
-        self._messages = np.zeros((len(subscriptions) + 1, _MESSAGE_WORDS), dtype=np.int64)
+        functions = _functions()
+        self._end = functions.end
+        count = len(arrivals.subscriptions)
+        self._arrivals = arrivals
+        self._messages = np.zeros((count + 1, _MESSAGE_WORDS), dtype=np.int64)
         self._info = np.zeros(_INFO_WORDS, dtype=np.int64)
         self._time = np.zeros(2, dtype=np.int64)
         self._bytes = np.frombuffer(command or bytes(1), np.uint8)
         self._command = np.zeros(_MESSAGE_WORDS, dtype=np.int64)
         size = len(self._bytes)
         self._command[:3] = self._bytes.ctypes.data, size, size
-        used = [each for each in (*subscriptions, publisher, guard) if each is not None]
-        self._pins = ExitStack()  # who destroys them meanwhile does so when the table goes
-        try:
-            pointers = [int(each.handle.pointer) for each in used]
-            self._wait_set = WaitSet(len(subscriptions), 0, 0, 0, 0, 0, context.handle)
-            ready = ctypes.c_int64.from_address(self._wait_set.pointer).value
-        except (AttributeError, TypeError, ValueError) as error:
-            raise RclUnavailable(str(error)) from error
-        for each in used:
-            self._pins.enter_context(each.handle)
+        self._pins = ExitStack()
+        used = [each for each in (publisher, guard) if each is not None]
+        of_publisher, of_guard = _pinned(self._pins, used) or (0, 0)
         for row in self._messages:
-            if begin(row.ctypes.data) != OK:
+            if functions.begin(row.ctypes.data) != OK:
                 raise RclUnavailable("rcl allocates no message")
-        count = len(subscriptions)
-        of_publisher, of_guard = pointers[count:] or (0, 0)
         self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
-        self.array[: CLOCK + 1] = functions
-        self.array[WAIT_SET : COUNT + 1] = (
-            *(self._wait_set.pointer, ready, of_publisher, self._command.ctypes.data, of_guard),
+        self.array[: CLOCK + 1] = functions.addresses
+        self.array[SEMAPHORE : COUNT + 1] = (
+            *(arrivals.semaphore, of_publisher, self._command.ctypes.data, of_guard),
             *(self._info.ctypes.data, self._time.ctypes.data, count),
         )
-        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + count] = pointers[:count]
+        self.array[DEADLINE_AT] = self.array[DEADLINE:].ctypes.data
+        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + count] = arrivals.subscriptions
         self.array[MESSAGES : MESSAGES + count + 1] = [row.ctypes.data for row in self._messages]
 
-    def wait(self, timeout: float) -> None:
-        """Returns when a message waits, or after `timeout`, [s]. Other Python threads may run
-        meanwhile.
-
-        Raises:
-            RCLError: for example when the context has been shut down.
-        """
-        status = _wait(self.array, int(1e9 * timeout))
-        if status not in (OK, TIMEOUT):
-            raise RCLError(f"rcl_wait answers {status}")
-
-    def is_ready(self, subscription: int) -> bool:
-        """Whether the last wait has found a message of a subscription."""
-        return bool(_is_ready(self.array, subscription))
+    def wait(self, timeout: float) -> bool:
+        """Whether a message has come since the last wait, or comes within `timeout`, [s]. Other
+        Python threads may run meanwhile."""
+        return bool(_arrived(self.array, int(1e9 * timeout)))
 
     def take(self, subscription: int) -> Taken | None:
         """The next message of a subscription; None if none waits. Other Python threads may run
@@ -244,18 +294,22 @@ def nanoseconds(calls: IntArray) -> int:
 
 
 @inlined
-def wait(calls: IntArray, timeout: int) -> int:
-    """Returns when a message waits, or after `timeout`, [ns]; what rcl answers."""
-    call_c(calls[CLEAR], (calls[WAIT_SET],))
-    for i in range(calls[COUNT]):
-        call_c(calls[ADD], (calls[WAIT_SET], calls[SUBSCRIPTIONS + i], 0))
-    return call_c(calls[WAIT], (calls[WAIT_SET], timeout))
-
-
-@inlined
-def is_ready(calls: IntArray, subscription: int) -> bool:
-    """Whether the last wait has found a message of a subscription."""
-    return word_at(calls[READY] + 8 * subscription) != 0
+def arrived(calls: IntArray, timeout: int) -> int:
+    """How many messages have come since the last call, of all subscriptions together, at times one
+    more that was taken already. Waits for the first one, but no longer than `timeout`, [ns]."""
+    if call_c(calls[TRY], (calls[SEMAPHORE],)) != 0:
+        if timeout <= 0:
+            return 0
+        call_c(calls[CLOCK], (_MONOTONIC, calls[TIME]))
+        nanoseconds = word_at(calls[TIME] + 8) + timeout
+        calls[DEADLINE] = word_at(calls[TIME]) + nanoseconds // 1_000_000_000
+        calls[DEADLINE + 1] = nanoseconds % 1_000_000_000
+        if call_c(calls[WAIT], (calls[SEMAPHORE], _MONOTONIC, calls[DEADLINE_AT])) != 0:
+            return 0
+    count = 1
+    while call_c(calls[TRY], (calls[SEMAPHORE],)) == 0:
+        count += 1
+    return count
 
 
 @inlined
@@ -302,19 +356,17 @@ def trigger(calls: IntArray) -> None:
     call_c(calls[TRIGGER], (calls[GUARD],))
 
 
-_wait = kernel("i8(i8[::1], i8)", nogil=True)(wait)
-_is_ready = kernel("b1(i8[::1], i8)")(is_ready)
+_arrived = kernel("i8(i8[::1], i8)", nogil=True)(arrived)
 _take = kernel("i8(i8[::1], i8, i8)", nogil=True)(take)
 
 
 @kernel("i8(i8[::1], i8, u1[::1], i8[::1])", nogil=True)
 def _echo(calls: IntArray, timeout: int, data: ByteArray, found: IntArray) -> int:
     """Publishes, waits and takes; the size of what came, -1 if rcl does not do as expected."""
-    if wait(calls, 0) != TIMEOUT or is_ready(calls, 0) or take(calls, 0, 0) != TAKE_FAILED:
+    arrived(calls, 0)  # of what was taken before
+    if arrived(calls, 0) != 0 or take(calls, 0, 0) != TAKE_FAILED:
         return -1
-    if publish(calls) != OK or wait(calls, timeout) != OK or not is_ready(calls, 0):
-        return -1
-    if take(calls, 0, 0) != OK:
+    if publish(calls) != OK or arrived(calls, timeout) == 0 or take(calls, 0, 0) != OK:
         return -1
     trigger(calls)
     found[0] = count_of(calls)
@@ -349,7 +401,8 @@ def _proven(node: Node) -> Proof:
     )
     message = bytearray(serialize_message(UInt64(data=3)))
     guard = node.create_guard_condition(print)
-    table = RclTable(node.context, [ours], publisher, memoryview(message), guard)
+    arrivals = Arrivals([ours])
+    table = RclTable(arrivals, publisher, memoryview(message), guard)
     matched = [each.get_subscription_count for each in (publisher, other)]
     matched += [partial(publisher_count, node, each) for each in (ours, by_rclpy)]
     try:
@@ -388,3 +441,4 @@ def _proven(node: Node) -> Proof:
         return Proof.BY_GID if gids == {own[0], strangers} else Proof.APART
     finally:
         table.destroy()
+        arrivals.end()

@@ -22,7 +22,7 @@ from std_msgs.msg import String, UInt64
 from rnea_control.ros import raw_subscription, rcl_calls
 from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import Proof, RclTable, RclUnavailable, Taken, takes_like_rclpy
+from rnea_control.ros.rcl_calls import Arrivals, Proof, RclUnavailable, Taken, takes_like_rclpy
 
 QOS = QoSProfile(depth=10)
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -167,12 +167,12 @@ def test_two_publishers_are_told_apart(node: Node) -> None:
 def test_other_addresses_are_told(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     none = [SimpleNamespace(handle=object())]
     with pytest.raises(RclUnavailable):
-        RclTable(node.context, none)
+        Arrivals(none)
     with monkeypatch.context() as change:
         change.setattr(rcl_calls, "LIBRARY", "/nowhere.so")
         rcl_calls._functions.cache_clear()
         with pytest.raises(RclUnavailable):
-            RclTable(node.context, none)
+            Arrivals(none)
     rcl_calls._functions.cache_clear()
 
 
