@@ -185,8 +185,8 @@ def _bulk(program: Program, kind: Kind, order: Order) -> str:
     late: dict[int, str] = {}
     store = samples.store if order is Order.entry_major else late.__setitem__
     StraightLine(program, lines, samples.load, store).write(Kind(kind.lanes))
-    for index in sorted(late):
-        samples.store(index, late[index])
+    for index, value in sorted(late.items()):
+        samples.store(index, value)
     step = lines.let(f"add i64 %k, {kind.lanes}")
     within = lines.let(f"icmp slt i64 {step}, {last}")
     lines.do(f"%following = select i1 {within}, i64 {step}, i64 {last}")

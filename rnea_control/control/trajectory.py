@@ -236,12 +236,7 @@ def evaluate_segment(coefficients: Matrices, segment: int, s: float, rows: Matri
 
 @inlined
 def sample(
-    starts: Vector,
-    coefficients: Matrices,
-    segment: int,
-    time: float,
-    after: float,
-    desired: Matrix,
+    starts: Vector, coefficients: Matrices, segment: int, time: float, after: float, desired: Matrix
 ) -> int:
     """Fills rows 0 to 3 of `desired` at `time` + `after`, as `evaluate_segment`; returns the
     segment used.

@@ -12,12 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray, WordArray
-from rnea_control.exceptions import (
-    CdrError,
-    TrajectoryJointsError,
-    TrajectoryPointsError,
-    listed,
-)
+from rnea_control.exceptions import CdrError, TrajectoryJointsError, TrajectoryPointsError, listed
 from rnea_control.kernels.kernel import kernel
 from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader, aligned, double_word, word
 

@@ -1,9 +1,7 @@
-"""`GuardedExecutor`: runs the callbacks of one node, at a fraction of rclpy's cost while only
-timers are due.
+"""`GuardedExecutor`: runs the callbacks of one node, cheaply while only timers are due.
 
-rclpy gathers a node's services, events and timers anew at each wake, and wakes itself once more
-after each callback: half a millisecond each, with caches that are cold by then. A controller at
-work has timers to run and hardly anything else.
+rclpy gathers all that a node waits for anew at each wake, and wakes once more after each callback:
+half a millisecond each. A controller at work runs timers and hardly anything else.
 """
 
 from __future__ import annotations
@@ -16,20 +14,18 @@ from typing import Any
 from rclpy.executors import SingleThreadedExecutor
 
 from rnea_control.ros.guarded_node import GuardedNode
-from rnea_control.ros.rclpy_internals import WaitSet
+from rnea_control.ros.rclpy_internals import RCLError, WaitSet
 
 # After a failure, so that one that comes at once again leaves time to others, [s].
 PAUSE = 0.01
-# What wakes beside timers, by rclpy's names.
-OTHERS = "subscription", "client", "service"
+# What is waited for by a handle, by rclpy's names.
+KINDS = "subscription", "guard_condition", "timer", "client", "service"
 
 
 class GuardedExecutor(SingleThreadedExecutor):
-    """Runs the callbacks of one node; one that raises is counted and logged.
-
-    Timers are called by a wait set that is kept until something is made or destroyed. All else that
-    is ready is left to rclpy, and everything where rclpy has no wait set as it is used here.
-    """
+    """Runs the callbacks of one node; one that raises is counted and logged. Timers are called from
+    a wait set that is kept; all else that is ready is left to rclpy, and everything where it has no
+    wait set as it is used here."""
 
     def __init__(self, node: GuardedNode) -> None:
         super().__init__()
@@ -39,7 +35,7 @@ class GuardedExecutor(SingleThreadedExecutor):
         self.add_node(node)
         try:
             self._wait(0.0)
-        except (AttributeError, TypeError):  # another rclpy's
+        except (AttributeError, TypeError, RCLError):  # another rclpy's
             self._wait_set = None
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
@@ -70,15 +66,9 @@ class GuardedExecutor(SingleThreadedExecutor):
             self._waits_for = waits_for
         found = self._wait_set
         found.clear_entities()
-        adds = (
-            found.add_subscription,
-            found.add_guard_condition,
-            found.add_timer,
-            found.add_client,
-            found.add_service,
-        )
         with ExitStack() as in_use:
-            for add, entities in zip(adds, by_handle, strict=True):
+            for kind, entities in zip(KINDS, by_handle, strict=True):
+                add = getattr(found, f"add_{kind}")
                 for each in entities:
                     in_use.enter_context(each.handle)
                     add(each.handle)
@@ -86,12 +76,12 @@ class GuardedExecutor(SingleThreadedExecutor):
                 in_use.enter_context(each)
                 each.add_to_wait_set(found)
             found.wait(round(1e9 * timeout))
-            triggered = found.get_ready_entities("guard_condition")
+            ready = {kind: found.get_ready_entities(kind) for kind in KINDS}
             for guard in node.guards:
-                if guard.handle.pointer in triggered:
+                if guard.handle.pointer in ready["guard_condition"]:
                     guard.trigger()  # once more: rclpy has to see it too
-            others = bool(triggered) or any(map(found.get_ready_entities, OTHERS))
-            return others or any(each.is_ready(found) for each in waitables)
+            del ready["timer"]
+            return any(ready.values()) or any(each.is_ready(found) for each in waitables)
 
     def _run_timers(self) -> None:
         for timer in self._node.timers:

@@ -243,9 +243,8 @@ def run(  # noqa: PLR0915
         messages = rcl.arrived(calls, longest)
         longest = usual
         now = rcl.monotonic(calls)
-        answer = rcl.TAKE_FAILED
-        if messages == 1:  # a state, if nothing unusual happens
-            answer = rcl.take(calls, 0, 1 - m[WHICH])
+        # One is a state, if nothing unusual happens.
+        answer = rcl.take(calls, 0, 1 - m[WHICH]) if messages == 1 else rcl.TAKE_FAILED
         beside = calls[rcl.COUNT] if answer == rcl.TAKE_FAILED else 0
         for i in range(1, beside):
             kind = m[KINDS + i - 1]

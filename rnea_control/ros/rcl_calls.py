@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import IntEnum
 from functools import cache, partial
@@ -66,11 +66,7 @@ TABLE = MESSAGES + MOST_SUBSCRIPTIONS + 1
 OK, TAKE_FAILED = 0, 401
 _MONOTONIC, _REALTIME = 1, 0
 _SEMAPHORE_WORDS = 4  # of a sem_t
-_FUNCTIONS = (
-    "rcl_take_serialized_message",
-    "rcl_publish_serialized_message",
-    "rcl_trigger_guard_condition",
-)
+_KEPT: list[IntArray] = []  # semaphores: the middleware may raise one that nobody has ended
 
 
 class RclUnavailable(Exception):
@@ -102,54 +98,32 @@ class _Allocator(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("a", "d", "r", "z", "s")]
 
 
-class _Functions(NamedTuple):
-    """Of rcl and of the C library.
-
-    Attributes:
-        addresses: those at the beginning of the array of a `RclTable`.
-        begin, end: make a serialized message, and free it.
-        call_at_arrival: has a function called at each message of a subscription, or none any more.
-        raised: makes a semaphore, and returns the address of what raises it.
-    """
-
-    addresses: list[int]
-    begin: Callable[[int], int]
-    end: Callable[[int], int]
-    call_at_arrival: Callable[[int, int | None, int | None], int]
-    raised: Callable[[int], int]
-
-
 @cache
-def _functions() -> _Functions:
-    """Raises:
-    RclUnavailable: they are not among what this rclpy is linked to.
+def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL, list[int]]:
+    """rcl and what it is linked to; the C library; the addresses of the functions in the array of a
+    `RclTable`.
+
+    Raises:
+        RclUnavailable: not all functions are there.
     """
     try:
         rcl, libc = ctypes.CDLL(LIBRARY), ctypes.CDLL(None)
-        called = libc.sem_clockwait, libc.sem_trywait, *(getattr(rcl, name) for name in _FUNCTIONS)
-        call_at_arrival = rcl.rcl_subscription_set_on_new_message_callback
-        begin, end = rcl.rcutils_uint8_array_init, rcl.rcutils_uint8_array_fini
-        allocator = rcl.rcutils_get_default_allocator
+        called = (
+            *(libc.sem_clockwait, libc.sem_trywait, rcl.rcl_take_serialized_message),
+            *(rcl.rcl_publish_serialized_message, rcl.rcl_trigger_guard_condition),
+            libc.clock_gettime,
+        )
+        for function, arguments in (
+            (rcl.rcl_subscription_set_on_new_message_callback, 3),
+            (rcl.rcutils_uint8_array_init, 3),
+            (rcl.rcutils_uint8_array_fini, 1),
+            (libc.sem_init, 3),
+        ):
+            function.argtypes = [ctypes.c_void_p] * arguments
+        rcl.rcutils_get_default_allocator.restype = _Allocator
     except (TypeError, OSError, AttributeError) as error:
         raise RclUnavailable(str(error)) from error
-    allocator.restype = _Allocator
-    begin.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
-    end.argtypes = [ctypes.c_void_p]
-    call_at_arrival.argtypes = [ctypes.c_void_p] * 3
-    libc.sem_init.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
-    default = allocator()
-
-    def raised(semaphore: int) -> int:
-        libc.sem_init(semaphore, 0, 0)
-        return c_address(libc.sem_post)
-
-    return _Functions(
-        [c_address(each) for each in (*called, libc.clock_gettime)],
-        lambda message: begin(message, _ROOM, ctypes.byref(default)),
-        end,
-        call_at_arrival,
-        raised,
-    )
+    return rcl, libc, [c_address(each) for each in called]
 
 
 class Arrivals:
@@ -167,20 +141,21 @@ class Arrivals:
     """
 
     def __init__(self, subscriptions: Sequence[Subscription]) -> None:
-        self._functions = _functions()
-        self._memory = np.zeros(_SEMAPHORE_WORDS, dtype=np.int64)
-        self.semaphore = self._memory.ctypes.data
+        rcl, libc, _ = _libraries()
+        _KEPT.append(np.zeros(_SEMAPHORE_WORDS, dtype=np.int64))
+        self.semaphore = _KEPT[-1].ctypes.data
+        libc.sem_init(self.semaphore, 0, 0)
         self._pins = ExitStack()  # who destroys them meanwhile does so when this ends
         self.subscriptions = _pinned(self._pins, subscriptions)
-        raised = self._functions.raised(self.semaphore)
+        tell_of, post = rcl.rcl_subscription_set_on_new_message_callback, c_address(libc.sem_post)
         for each in self.subscriptions:
-            if self._functions.call_at_arrival(each, raised, self.semaphore) != OK:
+            self._pins.callback(tell_of, each, None, None)
+            if tell_of(each, post, self.semaphore) != OK:
+                self.end()
                 raise RclUnavailable("the middleware does not tell of messages as they come")
 
     def end(self) -> None:
         """Nothing raises it any more; nobody may wait for it."""
-        for each in self.subscriptions:
-            self._functions.call_at_arrival(each, None, None)
         self._pins.close()
 
 
@@ -219,10 +194,10 @@ class RclTable:
         command: memoryview | None = None,
         guard: GuardCondition | None = None,
     ) -> None:
-        functions = _functions()
-        self._end = functions.end
+        rcl, _, functions = _libraries()
+        self._end = rcl.rcutils_uint8_array_fini
+        allocator = rcl.rcutils_get_default_allocator()
         count = len(arrivals.subscriptions)
-        self._arrivals = arrivals
         self._messages = np.zeros((count + 1, _MESSAGE_WORDS), dtype=np.int64)
         self._info = np.zeros(_INFO_WORDS, dtype=np.int64)
         self._time = np.zeros(2, dtype=np.int64)
@@ -233,11 +208,12 @@ class RclTable:
         self._pins = ExitStack()
         used = [each for each in (publisher, guard) if each is not None]
         of_publisher, of_guard = _pinned(self._pins, used) or (0, 0)
+        begin = rcl.rcutils_uint8_array_init
         for row in self._messages:
-            if functions.begin(row.ctypes.data) != OK:
+            if begin(row.ctypes.data, _ROOM, ctypes.byref(allocator)) != OK:
                 raise RclUnavailable("rcl allocates no message")
         self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
-        self.array[: CLOCK + 1] = functions.addresses
+        self.array[: CLOCK + 1] = functions
         self.array[SEMAPHORE : COUNT + 1] = (
             *(arrivals.semaphore, of_publisher, self._command.ctypes.data, of_guard),
             *(self._info.ctypes.data, self._time.ctypes.data, count),
@@ -364,9 +340,12 @@ _take = kernel("i8(i8[::1], i8, i8)", nogil=True)(take)
 def _echo(calls: IntArray, timeout: int, data: ByteArray, found: IntArray) -> int:
     """Publishes, waits and takes; the size of what came, -1 if rcl does not do as expected."""
     arrived(calls, 0)  # of what was taken before
-    if arrived(calls, 0) != 0 or take(calls, 0, 0) != TAKE_FAILED:
+    answer = take(calls, 0, 0)
+    if answer != TAKE_FAILED or publish(calls) != OK:
         return -1
-    if publish(calls) != OK or arrived(calls, timeout) == 0 or take(calls, 0, 0) != OK:
+    while answer == TAKE_FAILED and arrived(calls, timeout) > 0:
+        answer = take(calls, 0, 0)
+    if answer != OK:
         return -1
     trigger(calls)
     found[0] = count_of(calls)

@@ -190,14 +190,14 @@ class Guard(ArmLoop):
             reason, taken = self.run_natively()
             self._last_round = time.monotonic()  # machine code was awake
             if reason == native.COMMANDED:
-                taken, command = None, taken
+                taken, command = self.heard.poll(), taken
             elif reason == native.REFUSED:
                 self._refuse(self._refusal())
         elif self.holds:
             taken = self.heard.take(PREDICTION_PERIOD)
         else:
             time.sleep(self._pause)
-            taken = self.heard.poll()
+            taken = self.heard.take(0.0)  # a poll alone would leave all that has come to be counted
         self._round(taken, command)
 
     def _refuse(self, error: Exception) -> bool:

@@ -174,10 +174,10 @@ def test_other_addresses_are_told(node: Node, monkeypatch: pytest.MonkeyPatch) -
         Arrivals(none)
     with monkeypatch.context() as change:
         change.setattr(rcl_calls, "LIBRARY", "/nowhere.so")
-        rcl_calls._functions.cache_clear()
+        rcl_calls._libraries.cache_clear()
         with pytest.raises(RclUnavailable):
             Arrivals(none)
-    rcl_calls._functions.cache_clear()
+    rcl_calls._libraries.cache_clear()
 
 
 def test_without_addresses_an_executor_takes(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@ whose stamps stand still, or that were held up."""
 
 from __future__ import annotations
 
+import ctypes
 import math
 import time
 from collections.abc import Callable
@@ -10,19 +11,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dds import wait_for
+import rclpy
+from dds import ros, wait_for
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
+from rnea_control.ros.conventions import NEWEST
 from rnea_control.ros.effort_command import Command
+from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 from rnea_control.sentinel.command_watch import CommandWatch
@@ -82,6 +87,12 @@ def state(stamp: int, speed: float = 1.0) -> bytes:
 
 
 def guard_that_commands(states: Repeated, commands: Commands, **safety: object) -> Guard:
+    guard, now = guard_of(states, commands, **safety), time.monotonic()
+    assert guard.handover.receive(now, now)
+    return guard
+
+
+def guard_of(states: Repeated | RawSubscription, commands: Commands, **safety: object) -> Guard:
     limits = replace(SafetySettings.none(MODEL.nv), **safety)
     settings = ControllerSettings(Gains.uniform(MODEL.nv, 100.0, 20.0), safety=limits)
     controller = Controller(MODEL, settings)
@@ -100,7 +111,6 @@ def guard_that_commands(states: Repeated, commands: Commands, **safety: object) 
     now = time.monotonic()
     controller.hold(0.0, np.array([0.3, -0.4]))
     handover.guard(now)
-    assert handover.receive(now, now)
     return guard
 
 
@@ -131,6 +141,30 @@ def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> N
     passed = commands.sent_at[-2] - commands.sent_at[0] + 0.01  # the first may be noted late
     assert change.max() > 0.0
     assert change.sum() <= RATE * (passed + len(change) * LATENESS)
+
+
+def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> None:
+    with ros(74):
+        node = rclpy.create_node("states")
+        publisher = node.create_publisher(JointState, "joint_states", 1)
+        beside = Float64MultiArray, "commands", NEWEST
+        heard = RawSubscription(node, JointState, "joint_states", NEWEST, beside)
+        guard = guard_of(heard, Commands())
+        wait_for(publisher.get_subscription_count)
+        sent = 0
+
+        def send() -> bool:
+            nonlocal sent
+            publisher.publish(state(7 * 10**9 + sent))
+            sent += 1
+            return sent > 500
+
+        run(guard, send)
+        value = ctypes.c_int()
+        where = ctypes.c_void_p(heard._arrivals.semaphore)
+        ctypes.CDLL(None).sem_getvalue(where, ctypes.byref(value))
+        heard.destroy()
+    assert value.value < 50
 
 
 # Commands.

@@ -134,7 +134,7 @@ def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
     center = ", ".join(f"{value:.4f} (sd {deviation:.2g})" for value, deviation in numbers)
     console.print(
         f"\nload of {found.link}: {found.mass:.4g} kg (sd {found.mass_deviation:.2g}), center of "
-        f"mass [{center}] m in its frame",
+        f"mass [{center}] m in its frame"
     )
     _print_torques(console, given.model, residuals[0], found.notes)
     better = is_better(given.model, residuals)
