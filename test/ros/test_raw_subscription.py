@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import threading
 import time
@@ -123,6 +124,21 @@ def test_only_the_newest_of_several_is_taken_and_the_count_tells(topic) -> None:
     started = time.monotonic()
     assert subscription.take(0.05) is None
     assert time.monotonic() - started >= 0.04
+
+
+def test_what_nobody_has_waited_for_is_not_counted_all_at_once(topic) -> None:
+    """In a day that is a hundred million messages, and seconds."""
+    publisher, subscription = topic
+    libc, where = ctypes.CDLL(None), ctypes.c_void_p(subscription._arrivals.semaphore)
+    for _ in range(5000):
+        libc.sem_post(where)
+    publisher.publish(count(1))
+    assert subscription.take(LONGEST_WAIT).data == count(1)
+    left = ctypes.c_int()
+    libc.sem_getvalue(where, ctypes.byref(left))
+    assert left.value >= 4000
+    while subscription.take(0.001) is not None or left.value:
+        libc.sem_getvalue(where, ctypes.byref(left))
 
 
 # rcl takes messages by their addresses as rclpy does, and tells who has sent them.
