@@ -1,7 +1,7 @@
 /* The floor of the loop benchmark in C: answers every joint state with the same bytes.
 
-   What is left of rnea_controller's loop when it computes nothing and no interpreter runs: one wait
-   set of rcl on a subscription with a participant of its own, one take, one publish. It is linked to
+   What a loop without an interpreter does when it computes nothing, as rcl means it: one wait set
+   on a subscription with a participant of its own, one take, one publish. It is linked to
    the same libraries, and gives its threads the priorities that rnea_controller gives its own. */
 #define _GNU_SOURCE
 #include <dirent.h>

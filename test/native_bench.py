@@ -19,12 +19,7 @@ from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 
-from rnea_control.control import (
-    Controller,
-    ControllerSettings,
-    Gains,
-    SafetySettings,
-)
+from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.node.control_loop import ControlLoop

@@ -67,6 +67,7 @@ class GuardedExecutor(SingleThreadedExecutor):
         found = self._wait_set
         found.clear_entities()
         with ExitStack() as in_use:
+            in_use.enter_context(node.context.handle)
             for kind, entities in zip(KINDS, by_handle, strict=True):
                 add = getattr(found, f"add_{kind}")
                 for each in entities:

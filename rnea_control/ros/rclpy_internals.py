@@ -6,8 +6,8 @@ Another rclpy may lack these names, or give them other signatures. Each has a wa
 - without `RCLError`, its base class `RuntimeError` takes its place;
 - without a publisher's `publish_raw`, its public method takes its place;
 - without a subscription's `get_publisher_count`, as in Humble, the graph's count takes its place;
-- without `WaitSet` or `LIBRARY`, or with others, an executor takes messages (rcl_calls.py), and
-  runs all callbacks (guarded_executor.py, where an executor's own guard condition is used too).
+- without `LIBRARY`, or with another, an executor takes messages (rcl_calls.py);
+- without `WaitSet`, or an executor's `_guard`, rclpy runs all callbacks (guarded_executor.py).
 """
 
 from __future__ import annotations

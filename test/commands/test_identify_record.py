@@ -23,6 +23,7 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.commands.identify import record
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.recording_files import read_recording
+from rnea_control.ros.raw_subscription import UNPROVEN
 
 DOMAIN = 77
 JOINTS = ["shoulder", "elbow"]
@@ -31,9 +32,9 @@ RATE = 250
 # A busy machine takes long.
 PARAMETERS = {**dds.PARAMETERS, "joint_state_gap": 5.0, "joint_state_timeout": 5.0}
 MODULE = "rnea_control.commands.identify.executable"
-# Without control_msgs, and without rclpy's wait sets.
+# Without control_msgs, and without the addresses of rcl.
 NO_ACTION = without("control_msgs")
-NO_WAIT_SET = "import rnea_control.ros.rclpy_internals as internals\ninternals.WaitSet = None\n"
+NO_RCL = "import rnea_control.ros.rclpy_internals as internals\ninternals.LIBRARY = None\n"
 
 
 class Record(Process):
@@ -103,7 +104,7 @@ def assert_there_and_back(path: Path, seconds: float) -> None:
 def test_motion_by_the_action_into_a_bag_while_another_listens(control, tmp_path) -> None:
     output, heard = tmp_path / "motion", tmp_path / "heard.npz"
     with (
-        Record("--output", heard, before=NO_WAIT_SET) as listener,
+        Record("--output", heard, before=NO_RCL) as listener,
         Record(trajectory(tmp_path, 0.8), "--output", output) as process,
     ):
         process.ends_with(0)
@@ -111,6 +112,7 @@ def test_motion_by_the_action_into_a_bag_while_another_listens(control, tmp_path
         # Ctrl-C is how listening without --seconds ends.
         listener.interrupt()
         listener.ends_with(0)
+        assert UNPROVEN in listener.output  # an executor took what it heard
     assert_there_and_back(output, 0.8)
     with Reader(output) as bag:
         topics = {each.topic for each in bag.connections}

@@ -14,11 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.recording import Recording, check_measured
-from rnea_control.identification.recording_files import (
-    read_recording,
-    refuse_existing,
-    write_npz,
-)
+from rnea_control.identification.recording_files import read_recording, refuse_existing, write_npz
 
 JOINTS = ("a", "b", "c")
 COUNT = 50

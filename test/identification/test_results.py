@@ -224,12 +224,7 @@ VERDICTS: list[tuple[Identification, list[Residuals], list[str], list[str]]] = [
     ),
     (CERTAIN, [residuals(before=2.0, after=2.0)], ["about as large as the URDF's"], []),
     (CERTAIN, [residuals(before=1.0, after=1.0)], [URDF_TOO], []),
-    (
-        FOUND,
-        [WORSE],
-        ["panda_joint3 (2 times), panda_joint5 (1.5", "3 is furthest"],
-        ["joint1 ("],
-    ),
+    (FOUND, [WORSE], ["panda_joint3 (2 times), panda_joint5 (1.5", "3 is furthest"], ["joint1 ("]),
     (CERTAIN, [EXACT], [AT_NOISE], ["inf", "nan"]),
 ]
 
