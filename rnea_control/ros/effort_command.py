@@ -103,6 +103,14 @@ class EffortCommand(Command):
         self._node = node
         self.topic: str = self.publisher.topic_name
 
+    @property
+    def gid(self) -> bytes | None:
+        """The GID of its publisher, as the graph has it; None where another one of its node's name
+        is there."""
+        own = self._node.get_fully_qualified_name()
+        found = [gid for gid, name in publishers_of(self._node, self.topic).items() if name == own]
+        return found[0] if len(found) == 1 else None
+
     def listeners(self, without: tuple[str, ...] = ()) -> int:
         """How many subscriptions there are to the topic, but for those of some nodes: by name, with
         the hidden ones that each has for a topic, and without those whose names are not known yet.
