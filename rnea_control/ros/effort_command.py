@@ -13,7 +13,6 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.exceptions import ParameterError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.ros.rcl_calls import GID_SIZE
-from rnea_control.ros.rclpy_internals import raw_publish
 
 try:
     from rclpy.event_handler import PublisherEventCallbacks
@@ -99,7 +98,6 @@ class EffortCommand(Command):
             raise ParameterError(
                 f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
             ) from error
-        self._publish_raw = raw_publish(self.publisher)
         self._node = node
         self.topic: str = self.publisher.topic_name
 
@@ -124,7 +122,7 @@ class EffortCommand(Command):
 
     def publish(self) -> bytes:
         message = super().publish()
-        self._publish_raw(message)
+        self.publisher.publish(message)
         return message
 
     def destroy(self) -> None:
