@@ -19,7 +19,6 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
@@ -73,7 +72,6 @@ class RawSubscription:
             namespace=node.get_namespace(),
             context=self._context,
             **HELPER,
-            parameter_overrides=[Parameter("start_type_description_service", value=False)],
         )
         self.name: str = self._node.get_fully_qualified_name()
         self._waiting: list[deque[Taken]] = []  # what the executor has taken
