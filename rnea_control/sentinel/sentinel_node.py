@@ -305,10 +305,9 @@ class SentinelNode(ArmNode):
         handover = self.guard.handover
         if handover.contested:
             return ERROR, f"wrong commands do not stop: {handover.reason}"
-        if handover.phase is Phase.commanding:
-            return ERROR, f"the sentinel holds the arm: {handover.reason}"
-        if handover.phase is Phase.revoking:
-            return ERROR, f"taking the arm: {handover.reason}"
-        if handover.phase is Phase.idle:
-            return OK, "not armed: no command has come"
-        return OK, "guarding"
+        return {
+            Phase.idle: (OK, "not armed: no command has come"),
+            Phase.guarding: (OK, "guarding"),
+            Phase.revoking: (ERROR, f"taking the arm: {handover.reason}"),
+            Phase.commanding: (ERROR, f"the sentinel holds the arm: {handover.reason}"),
+        }[handover.phase]
