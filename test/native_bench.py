@@ -304,9 +304,6 @@ class FakeTable:
         gid = self._info[5:7].tobytes()
         return Taken(ctypes.string_at(address, length), int(self._info[2]), gid)
 
-    def destroy(self) -> None:
-        """Nothing to do."""
-
 
 def acts(index: int) -> bool:
     """Whether something is asked for before this state."""

@@ -53,18 +53,20 @@ _ROOM = 4096
 # How long the proof waits for its own message, [s].
 _LONGEST_PROOF = 1.0
 
-# The entries of the array of a `RclTable`: functions, then their arguments. Each subscription has
-# its own, and a message; that of the first one has two, which are taken in turn.
+# The entries of the array of a `RclTable`: functions, then their arguments.
 WAIT, TRY, TAKE, PUBLISH, TRIGGER, CLOCK = range(6)
 SEMAPHORE, PUBLISHER, COMMAND, GUARD, INFO, TIME, COUNT = range(6, 13)
 DEADLINE, DEADLINE_AT = 13, 15  # the first is a timespec, the second its address
 SUBSCRIPTIONS = 16
 MOST_SUBSCRIPTIONS = 6
 MESSAGES = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
-TABLE = MESSAGES + MOST_SUBSCRIPTIONS + 1
+# Machine code takes states into the first two messages in turn; all else goes to the last one.
+BESIDE, _MESSAGES = 2, 3
+TABLE = MESSAGES + _MESSAGES
 # What rcl answers.
 OK, TAKE_FAILED = 0, 401
 _MONOTONIC, _REALTIME = 1, 0
+_SECOND = 1_000_000_000  # [ns]
 _SEMAPHORE_WORDS = 4  # of a sem_t
 _KEPT: list[IntArray] = []  # semaphores: the middleware may raise one that nobody has ended
 
@@ -109,8 +111,11 @@ def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL, list[int]]:
     try:
         rcl, libc = ctypes.CDLL(LIBRARY), ctypes.CDLL(None)
         called = (
-            *(libc.sem_clockwait, libc.sem_trywait, rcl.rcl_take_serialized_message),
-            *(rcl.rcl_publish_serialized_message, rcl.rcl_trigger_guard_condition),
+            libc.sem_clockwait,
+            libc.sem_trywait,
+            rcl.rcl_take_serialized_message,
+            rcl.rcl_publish_serialized_message,
+            rcl.rcl_trigger_guard_condition,
             libc.clock_gettime,
         )
         for function, arguments in (
@@ -126,41 +131,8 @@ def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL, list[int]]:
     return rcl, libc, [c_address(each) for each in called]
 
 
-class Arrivals:
-    """A semaphore that the middleware raises at each message of some subscriptions.
-
-    Args:
-        subscriptions: those; no one else is told of their messages.
-
-    Attributes:
-        subscriptions: their addresses.
-        semaphore: its address.
-
-    Raises:
-        RclUnavailable: this rclpy has no addresses, or its middleware raises nothing.
-    """
-
-    def __init__(self, subscriptions: Sequence[Subscription]) -> None:
-        rcl, libc, _ = _libraries()
-        _KEPT.append(np.zeros(_SEMAPHORE_WORDS, dtype=np.int64))
-        self.semaphore = _KEPT[-1].ctypes.data
-        libc.sem_init(self.semaphore, 0, 0)
-        self._pins = ExitStack()  # who destroys them meanwhile does so when this ends
-        self.subscriptions = _pinned(self._pins, subscriptions)
-        tell_of, post = rcl.rcl_subscription_set_on_new_message_callback, c_address(libc.sem_post)
-        for each in self.subscriptions:
-            self._pins.callback(tell_of, each, None, None)
-            if tell_of(each, post, self.semaphore) != OK:
-                self.end()
-                raise RclUnavailable("the middleware does not tell of messages as they come")
-
-    def end(self) -> None:
-        """Nothing raises it any more; nobody may wait for it."""
-        self._pins.close()
-
-
 def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
-    """The addresses of what rclpy then keeps until `pins` is closed."""
+    """The addresses of what rclpy then keeps, whoever destroys it, until `pins` is closed."""
     try:
         pointers = [int(each.handle.pointer) for each in used]
     except (AttributeError, TypeError, ValueError) as error:
@@ -171,56 +143,64 @@ def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
 
 
 class RclTable:
-    """Addresses for who waits, takes and publishes; keeps what they point at. One thread uses it.
+    """Addresses for who waits for messages of some subscriptions, takes them and publishes; keeps
+    what they point at. One thread uses it.
 
     Args:
-        arrivals: of the subscriptions that a wait is for; no one else may take their messages or
-            wait for them meanwhile.
-        publisher: of the commands; None to publish none.
-        command: the serialized message that is published, as it is then.
-        guard: a guard condition that machine code may trigger; given if there is a publisher.
+        subscriptions: those; until `destroy` no one else may take their messages, or be told of
+            them.
 
     Attributes:
         array: the addresses.
 
     Raises:
-        RclUnavailable: this rclpy has no addresses.
+        RclUnavailable: this rclpy has no addresses, or its middleware does not tell of messages.
     """
 
-    def __init__(
-        self,
-        arrivals: Arrivals,
-        publisher: Publisher | None = None,
-        command: memoryview | None = None,
-        guard: GuardCondition | None = None,
-    ) -> None:
-        rcl, _, functions = _libraries()
-        self._end = rcl.rcutils_uint8_array_fini
-        allocator = rcl.rcutils_get_default_allocator()
-        count = len(arrivals.subscriptions)
-        self._messages = np.zeros((count + 1, _MESSAGE_WORDS), dtype=np.int64)
+    def __init__(self, subscriptions: Sequence[Subscription]) -> None:
+        rcl, libc, functions = _libraries()
+        self._messages = np.zeros((_MESSAGES, _MESSAGE_WORDS), dtype=np.int64)
+        self._command = np.zeros(_MESSAGE_WORDS, dtype=np.int64)
         self._info = np.zeros(_INFO_WORDS, dtype=np.int64)
         self._time = np.zeros(2, dtype=np.int64)
-        self._bytes = np.frombuffer(command or bytes(1), np.uint8)
-        self._command = np.zeros(_MESSAGE_WORDS, dtype=np.int64)
-        size = len(self._bytes)
-        self._command[:3] = self._bytes.ctypes.data, size, size
-        self._pins = ExitStack()
-        used = [each for each in (publisher, guard) if each is not None]
-        of_publisher, of_guard = _pinned(self._pins, used) or (0, 0)
-        begin = rcl.rcutils_uint8_array_init
-        for row in self._messages:
-            if begin(row.ctypes.data, _ROOM, ctypes.byref(allocator)) != OK:
-                raise RclUnavailable("rcl allocates no message")
+        _KEPT.append(np.zeros(_SEMAPHORE_WORDS, dtype=np.int64))
+        semaphore = _KEPT[-1].ctypes.data
+        libc.sem_init(semaphore, 0, 0)
+        allocator = rcl.rcutils_get_default_allocator()
+        tell_of, post = rcl.rcl_subscription_set_on_new_message_callback, c_address(libc.sem_post)
+        with ExitStack() as undo:
+            pointers = _pinned(undo, subscriptions)
+            messages = [row.ctypes.data for row in self._messages]
+            for each in messages:
+                if rcl.rcutils_uint8_array_init(each, _ROOM, ctypes.byref(allocator)) != OK:
+                    raise RclUnavailable("rcl allocates no message")
+                undo.callback(rcl.rcutils_uint8_array_fini, each)
+            for each in pointers:
+                if tell_of(each, post, semaphore) != OK:
+                    raise RclUnavailable("the middleware does not tell of messages as they come")
+                undo.callback(tell_of, each, None, None)
+            self._undo = undo.pop_all()
         self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
         self.array[: CLOCK + 1] = functions
-        self.array[SEMAPHORE : COUNT + 1] = (
-            *(arrivals.semaphore, of_publisher, self._command.ctypes.data, of_guard),
-            *(self._info.ctypes.data, self._time.ctypes.data, count),
-        )
+        self.array[SEMAPHORE], self.array[COUNT] = semaphore, len(pointers)
+        self.array[INFO], self.array[TIME] = self._info.ctypes.data, self._time.ctypes.data
         self.array[DEADLINE_AT] = self.array[DEADLINE:].ctypes.data
-        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + count] = arrivals.subscriptions
-        self.array[MESSAGES : MESSAGES + count + 1] = [row.ctypes.data for row in self._messages]
+        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + len(pointers)] = pointers
+        self.array[MESSAGES:] = messages
+
+    def publish_by(self, publisher: Publisher, command: memoryview, guard: GuardCondition) -> None:
+        """Gives machine code what it publishes.
+
+        Args:
+            publisher: of the commands.
+            command: the serialized message that is published, as it is then.
+            guard: a guard condition that machine code may trigger.
+        """
+        self._bytes = np.frombuffer(command, np.uint8)
+        size = len(self._bytes)
+        self._command[:3] = self._bytes.ctypes.data, size, size
+        self.array[COMMAND] = self._command.ctypes.data
+        self.array[PUBLISHER], self.array[GUARD] = _pinned(self._undo, (publisher, guard))
 
     def wait(self, timeout: float) -> bool:
         """Whether a message has come since the last wait, or comes within `timeout`, [s]. Other
@@ -234,12 +214,12 @@ class RclTable:
         Raises:
             RCLError: rcl does not take it.
         """
-        status = _take(self.array, subscription, 0)
+        status = _take(self.array, subscription, BESIDE)
         if status == TAKE_FAILED:
             return None
         if status != OK:
             raise RCLError(f"rcl_take_serialized_message answers {status}")
-        return self.taken(0)
+        return self.taken(BESIDE)
 
     def taken(self, which: int) -> Taken:
         """The message that was taken last."""
@@ -250,23 +230,26 @@ class RclTable:
 
     def destroy(self) -> None:
         """Gives the memory back; nothing uses the addresses any more."""
-        for row in self._messages:
-            self._end(row.ctypes.data)
-        self._pins.close()
+        self._undo.close()
+
+
+@inlined
+def _time_of(calls: IntArray, clock: int) -> int:
+    """The time of a clock, [ns]."""
+    call_c(calls[CLOCK], (clock, calls[TIME]))
+    return word_at(calls[TIME]) * _SECOND + word_at(calls[TIME] + 8)
 
 
 @inlined
 def monotonic(calls: IntArray) -> float:
     """The steady clock, as Python's `time.monotonic`, [s]."""
-    call_c(calls[CLOCK], (_MONOTONIC, calls[TIME]))
-    return (word_at(calls[TIME]) * 1_000_000_000 + word_at(calls[TIME] + 8)) / 1e9
+    return _time_of(calls, _MONOTONIC) / 1e9
 
 
 @inlined
 def nanoseconds(calls: IntArray) -> int:
     """The system's clock, [ns]."""
-    call_c(calls[CLOCK], (_REALTIME, calls[TIME]))
-    return word_at(calls[TIME]) * 1_000_000_000 + word_at(calls[TIME] + 8)
+    return _time_of(calls, _REALTIME)
 
 
 @inlined
@@ -276,10 +259,8 @@ def arrived(calls: IntArray, timeout: int) -> int:
     if call_c(calls[TRY], (calls[SEMAPHORE],)) != 0:
         if timeout <= 0:
             return 0
-        call_c(calls[CLOCK], (_MONOTONIC, calls[TIME]))
-        nanoseconds = word_at(calls[TIME] + 8) + timeout
-        calls[DEADLINE] = word_at(calls[TIME]) + nanoseconds // 1_000_000_000
-        calls[DEADLINE + 1] = nanoseconds % 1_000_000_000
+        deadline = _time_of(calls, _MONOTONIC) + timeout
+        calls[DEADLINE], calls[DEADLINE + 1] = deadline // _SECOND, deadline % _SECOND
         if call_c(calls[WAIT], (calls[SEMAPHORE], _MONOTONIC, calls[DEADLINE_AT])) != 0:
             return 0
     count = 1
@@ -380,8 +361,8 @@ def _proven(node: Node) -> Proof:
     )
     message = bytearray(serialize_message(UInt64(data=3)))
     guard = node.create_guard_condition(print)
-    arrivals = Arrivals([ours])
-    table = RclTable(arrivals, publisher, memoryview(message), guard)
+    table = RclTable([ours])
+    table.publish_by(publisher, memoryview(message), guard)
     matched = [each.get_subscription_count for each in (publisher, other)]
     matched += [partial(publisher_count, node, each) for each in (ours, by_rclpy)]
     try:
@@ -420,4 +401,3 @@ def _proven(node: Node) -> Proof:
         return Proof.BY_GID if gids == {own[0], strangers} else Proof.APART
     finally:
         table.destroy()
-        arrivals.end()
