@@ -257,11 +257,6 @@ class ArmLoop:
 
         return self.consistent(read)
 
-    def detach(self) -> None:
-        """Ends the thread for good: `heard` may be destroyed."""
-        self.end()
-        self._table = None
-
     def may_run_natively(self) -> bool:
         """Whether machine code may answer the next state."""
         return bool(
