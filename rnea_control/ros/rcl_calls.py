@@ -38,31 +38,32 @@ from std_msgs.msg import UInt64
 from rnea_control.array_types import ByteArray, IntArray
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import c_address, call_c, copy_bytes, word_at
+from rnea_control.kernels.linking import c_address, call_c, copy_bytes
 from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, publisher_count
 
-_BUFFER, _LENGTH = 0, 1  # words of an rcl_serialized_message_t
-_MESSAGE_WORDS = 8
-_COUNT = 2  # word of an rmw_message_info_t
+# Words of an rcl_serialized_message_t, and of an rmw_message_info_t.
+_BUFFER, _LENGTH, _CAPACITY, _MESSAGE_WORDS = 0, 1, 2, 8
+_COUNT, _GID, _INFO_WORDS = 2, 5, 64  # it has 9 to 12
 GID_SIZE = 16  # bytes that tell publishers apart; some distributions have more, which are zero
-_GID_AT = 40
-_INFO_WORDS = 64  # it has 9 to 12
 # Room for a message at first; rcl makes more where it is needed.
 _ROOM = 4096
 # How long the proof waits for its own message, [s].
 _LONGEST_PROOF = 1.0
 
-# The entries of the array of a `RclTable`: functions, then their arguments.
+# The entries of the array of a `RclTable`: addresses of functions, of their arguments, and of the
+# array itself; how many subscriptions there are; then what functions read and write: a timespec,
+# the command, the messages that were taken, and what tells of the last one.
 WAIT, TRY, TAKE, PUBLISH, TRIGGER, CLOCK = range(6)
-SEMAPHORE, PUBLISHER, COMMAND, GUARD, INFO, TIME, COUNT = range(6, 13)
-DEADLINE, DEADLINE_AT = 13, 15  # the first is a timespec, the second its address
-SUBSCRIPTIONS = 16
+SEMAPHORE, PUBLISHER, GUARD, HERE, COUNT, SUBSCRIPTIONS = range(6, 12)
 MOST_SUBSCRIPTIONS = 6
-MESSAGES = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
+TIME = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
+COMMAND = TIME + 2
+MESSAGES = COMMAND + _MESSAGE_WORDS
 # Machine code takes states into the first two messages in turn; all else goes to the last one.
 BESIDE, _MESSAGES = 2, 3
-TABLE = MESSAGES + _MESSAGES
+INFO = MESSAGES + _MESSAGES * _MESSAGE_WORDS
+TABLE = INFO + _INFO_WORDS
 # What rcl answers.
 OK, TAKE_FAILED = 0, 401
 _MONOTONIC, _REALTIME = 1, 0
@@ -143,15 +144,15 @@ def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
 
 
 class RclTable:
-    """Addresses for who waits for messages of some subscriptions, takes them and publishes; keeps
-    what they point at. One thread uses it.
+    """What is needed to wait for messages of some subscriptions, to take them and to publish. One
+    thread uses it.
 
     Args:
         subscriptions: those; until `destroy` no one else may take their messages, or be told of
             them.
 
     Attributes:
-        array: the addresses.
+        array: for machine code.
 
     Raises:
         RclUnavailable: this rclpy has no addresses, or its middleware does not tell of messages.
@@ -159,10 +160,7 @@ class RclTable:
 
     def __init__(self, subscriptions: Sequence[Subscription]) -> None:
         rcl, libc, functions = _libraries()
-        self._messages = np.zeros((_MESSAGES, _MESSAGE_WORDS), dtype=np.int64)
-        self._command = np.zeros(_MESSAGE_WORDS, dtype=np.int64)
-        self._info = np.zeros(_INFO_WORDS, dtype=np.int64)
-        self._time = np.zeros(2, dtype=np.int64)
+        self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
         _KEPT.append(np.zeros(_SEMAPHORE_WORDS, dtype=np.int64))
         semaphore = _KEPT[-1].ctypes.data
         libc.sem_init(semaphore, 0, 0)
@@ -170,23 +168,20 @@ class RclTable:
         tell_of, post = rcl.rcl_subscription_set_on_new_message_callback, c_address(libc.sem_post)
         with ExitStack() as undo:
             pointers = _pinned(undo, subscriptions)
-            messages = [row.ctypes.data for row in self._messages]
-            for each in messages:
-                if rcl.rcutils_uint8_array_init(each, _ROOM, ctypes.byref(allocator)) != OK:
+            for start in range(MESSAGES, INFO, _MESSAGE_WORDS):
+                message = self.array[start:].ctypes.data
+                if rcl.rcutils_uint8_array_init(message, _ROOM, ctypes.byref(allocator)) != OK:
                     raise RclUnavailable("rcl allocates no message")
-                undo.callback(rcl.rcutils_uint8_array_fini, each)
+                undo.callback(rcl.rcutils_uint8_array_fini, message)
             for each in pointers:
                 if tell_of(each, post, semaphore) != OK:
                     raise RclUnavailable("the middleware does not tell of messages as they come")
                 undo.callback(tell_of, each, None, None)
             self._undo = undo.pop_all()
-        self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
         self.array[: CLOCK + 1] = functions
-        self.array[SEMAPHORE], self.array[COUNT] = semaphore, len(pointers)
-        self.array[INFO], self.array[TIME] = self._info.ctypes.data, self._time.ctypes.data
-        self.array[DEADLINE_AT] = self.array[DEADLINE:].ctypes.data
+        self.array[SEMAPHORE], self.array[HERE] = semaphore, self.array.ctypes.data
+        self.array[COUNT] = len(pointers)
         self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + len(pointers)] = pointers
-        self.array[MESSAGES:] = messages
 
     def publish_by(self, publisher: Publisher, command: memoryview, guard: GuardCondition) -> None:
         """Gives machine code what it publishes.
@@ -196,10 +191,9 @@ class RclTable:
             command: the serialized message that is published, as it is then.
             guard: a guard condition that machine code may trigger.
         """
-        self._bytes = np.frombuffer(command, np.uint8)
-        size = len(self._bytes)
-        self._command[:3] = self._bytes.ctypes.data, size, size
-        self.array[COMMAND] = self._command.ctypes.data
+        self._command = np.frombuffer(command, np.uint8)
+        self.array[COMMAND + _BUFFER] = self._command.ctypes.data
+        self.array[[COMMAND + _LENGTH, COMMAND + _CAPACITY]] = self._command.size
         self.array[PUBLISHER], self.array[GUARD] = _pinned(self._undo, (publisher, guard))
 
     def wait(self, timeout: float) -> bool:
@@ -223,10 +217,11 @@ class RclTable:
 
     def taken(self, which: int) -> Taken:
         """The message that was taken last."""
-        address, length = (int(each) for each in self._messages[which, :2])
-        count = int(self._info[_COUNT])
-        gid = self._info.tobytes()[_GID_AT : _GID_AT + GID_SIZE]
-        return Taken(ctypes.string_at(address, length), None if count < 0 else count, gid)
+        message = self.array[MESSAGES + which * _MESSAGE_WORDS :]
+        data = ctypes.string_at(int(message[_BUFFER]), int(message[_LENGTH]))
+        info = self.array[INFO:]
+        count, gid = int(info[_COUNT]), info[_GID : _GID + 2].tobytes()
+        return Taken(data, None if count < 0 else count, gid)
 
     def destroy(self) -> None:
         """Gives the memory back; nothing uses the addresses any more."""
@@ -234,10 +229,16 @@ class RclTable:
 
 
 @inlined
+def _at(calls: IntArray, entry: int) -> int:
+    """The address of an entry."""
+    return calls[HERE] + 8 * entry
+
+
+@inlined
 def _time_of(calls: IntArray, clock: int) -> int:
     """The time of a clock, [ns]."""
-    call_c(calls[CLOCK], (clock, calls[TIME]))
-    return word_at(calls[TIME]) * _SECOND + word_at(calls[TIME] + 8)
+    call_c(calls[CLOCK], (clock, _at(calls, TIME)))
+    return calls[TIME] * _SECOND + calls[TIME + 1]
 
 
 @inlined
@@ -260,8 +261,8 @@ def arrived(calls: IntArray, timeout: int) -> int:
         if timeout <= 0:
             return 0
         deadline = _time_of(calls, _MONOTONIC) + timeout
-        calls[DEADLINE], calls[DEADLINE + 1] = deadline // _SECOND, deadline % _SECOND
-        if call_c(calls[WAIT], (calls[SEMAPHORE], _MONOTONIC, calls[DEADLINE_AT])) != 0:
+        calls[TIME], calls[TIME + 1] = deadline // _SECOND, deadline % _SECOND
+        if call_c(calls[WAIT], (calls[SEMAPHORE], _MONOTONIC, _at(calls, TIME))) != 0:
             return 0
     count = 1
     while count < 1000 and call_c(calls[TRY], (calls[SEMAPHORE],)) == 0:
@@ -272,39 +273,37 @@ def arrived(calls: IntArray, timeout: int) -> int:
 @inlined
 def take(calls: IntArray, subscription: int, message: int) -> int:
     """Takes into a message what waits for a subscription; what rcl answers."""
-    return call_c(
-        calls[TAKE],
-        (calls[SUBSCRIPTIONS + subscription], calls[MESSAGES + message], calls[INFO], 0),
-    )
+    of_subscription, into = calls[SUBSCRIPTIONS + subscription], MESSAGES + message * _MESSAGE_WORDS
+    return call_c(calls[TAKE], (of_subscription, _at(calls, into), _at(calls, INFO), 0))
 
 
 @inlined
 def count_of(calls: IntArray) -> int:
     """Its publisher's count of the message that was taken last; -1 without one."""
-    return word_at(calls[INFO] + 8 * _COUNT)
+    return calls[INFO + _COUNT]
 
 
 @inlined
 def gid_of(calls: IntArray) -> tuple[int, int]:
     """The GID of the publisher of the message that was taken last, in two words."""
-    return word_at(calls[INFO] + _GID_AT), word_at(calls[INFO] + _GID_AT + 8)
+    return calls[INFO + _GID], calls[INFO + _GID + 1]
 
 
 @inlined
 def read(calls: IntArray, message: int, into: ByteArray) -> int:
     """Copies a message that was taken; returns its size, and copies nothing if that is more than
     there is room for."""
-    where = calls[MESSAGES + message]
-    size = word_at(where + 8 * _LENGTH)
+    start = MESSAGES + message * _MESSAGE_WORDS
+    size = calls[start + _LENGTH]
     if size <= into.shape[0]:
-        copy_bytes(word_at(where + 8 * _BUFFER), size, into)
+        copy_bytes(calls[start + _BUFFER], size, into)
     return size
 
 
 @inlined
 def publish(calls: IntArray) -> int:
     """Publishes the command as it is now; what rcl answers."""
-    return call_c(calls[PUBLISH], (calls[PUBLISHER], calls[COMMAND], 0))
+    return call_c(calls[PUBLISH], (calls[PUBLISHER], _at(calls, COMMAND), 0))
 
 
 @inlined

@@ -129,7 +129,8 @@ def test_only_the_newest_of_several_is_taken_and_the_count_tells(topic) -> None:
 def test_what_nobody_has_waited_for_is_not_counted_all_at_once(topic) -> None:
     """In a day that is a hundred million messages, and seconds."""
     publisher, subscription = topic
-    libc, where = ctypes.CDLL(None), ctypes.c_void_p(int(subscription.table.array[rcl_calls.SEMAPHORE]))
+    where = ctypes.c_void_p(int(subscription.table.array[rcl_calls.SEMAPHORE]))
+    libc = ctypes.CDLL(None)
     for _ in range(5000):
         libc.sem_post(where)
     publisher.publish(count(1))
