@@ -48,13 +48,7 @@ class Observer:
     """Looks at a running system for some seconds, by the namespace of the arm, the name of the
     controller's node, and the YAML file of its parameters, empty for none."""
 
-    def __init__(
-        self,
-        namespace: str = "",
-        node: str = "rnea_controller",
-        file: str = "",
-        seconds: float = 3.0,
-    ) -> None:
+    def __init__(self, namespace: str, node: str, file: str, seconds: float) -> None:
         self._node = Node("rnea_doctor", namespace=namespace, **QUIET)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)

@@ -49,6 +49,8 @@ class RawSubscription:
         name: the full name of the hidden node that subscribes.
         table: addresses for machine code that takes the messages in its place; None where that is
             not proven to do as rclpy does.
+        names_publishers: whether messages tell who has sent them, and do not only tell publishers
+            apart.
     """
 
     def __init__(
@@ -82,8 +84,9 @@ class RawSubscription:
             for kind, name, profile in ((message_type, topic, qos), *beside)
         ]
         self.table: RclTable | None = None
-        self._proof = takes_like_rclpy(domain)
-        if self._proof:
+        proof = takes_like_rclpy(domain)
+        self.names_publishers = proof is Proof.BY_GID
+        if proof:
             self.table = RclTable(self._subscriptions)
         else:
             node.get_logger().warning(UNPROVEN, once=True)
@@ -143,11 +146,6 @@ class RawSubscription:
         for index in range(1, len(self._subscriptions)):
             while (taken := self.poll(index)) is not None:
                 yield index, taken
-
-    @property
-    def names_publishers(self) -> bool:
-        """Whether messages tell who has sent them, and do not only tell publishers apart."""
-        return self._proof is Proof.BY_GID
 
     def publishers_of(self, topic: str) -> dict[bytes, str] | None:
         """Who publishes on a topic, by GID, as `publishers_of` of effort_command.py; None if
