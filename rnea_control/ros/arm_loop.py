@@ -273,7 +273,7 @@ class ArmLoop:
         that is still to be looked at.
 
         Raises:
-            RCLError: rcl does not wait, take or publish.
+            RCLError: rcl does not take or publish.
         """
         numbers, states, table = self.numbers, self.states, self._table
         with self.lock:
