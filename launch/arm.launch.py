@@ -6,7 +6,6 @@ The robot's own launch file starts controller_manager, joint_state_broadcaster,
 robot_state_publisher and a ForwardCommandController on effort interfaces.
 """
 
-import os
 from pathlib import Path
 
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
@@ -15,6 +14,7 @@ from launch_ros.actions import LifecycleNode, Node
 from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchContext, LaunchDescription
+from rnea_control.ros import middleware
 
 PROFILE = [FindPackageShare("rnea_control"), "config", "fastdds_real_time.xml"]
 # Default and meaning; the one without a default must be given.
@@ -32,7 +32,7 @@ ARGUMENTS = {
     "sentinel": ("true", "whether rnea_sentinel guards the arm (docs/safety.md)"),
     "fastdds_profile": (
         PathJoinSubstitution(PROFILE),
-        "profile of Fast DDS, where the environment has none (docs/middleware.md)",
+        f"profile of {middleware.NAME}, where the environment has none (docs/middleware.md)",
     ),
 }
 
@@ -42,9 +42,7 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(name, default_value=default, description=meaning)
         for name, (default, meaning) in ARGUMENTS.items()
     ]
-    # Fast DDS 3 reads the first of them, and 2 the second.
-    newer = os.environ.get("ROS_DISTRO") not in ("humble", "jazzy")
-    variable = "FASTDDS_DEFAULT_PROFILES_FILE" if newer else "FASTRTPS_DEFAULT_PROFILES_FILE"
+    variable = middleware.profile_variable()
     profile = SetEnvironmentVariable(
         variable,
         EnvironmentVariable(variable, default_value=LaunchConfiguration("fastdds_profile")),

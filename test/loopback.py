@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from rnea_control.ros.middleware import PROFILES
+
 PROFILE = str(Path(__file__).parents[1] / "config" / "fastdds_localhost.xml")
 
 
@@ -17,6 +19,4 @@ def use_loopback() -> None:
     fast_dds = os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps").startswith("rmw_fastrtps")
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT" if fast_dds else "LOCALHOST"
     os.environ.pop("ROS_LOCALHOST_ONLY", None)  # the same as LOCALHOST
-    # Fast DDS 3 reads the first of them, and 2 the second.
-    os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = PROFILE
-    os.environ["FASTRTPS_DEFAULT_PROFILES_FILE"] = PROFILE
+    os.environ.update(dict.fromkeys(PROFILES, PROFILE))

@@ -226,9 +226,6 @@ class FakeTable:
         self._meanwhile = meanwhile
         self.waiting: Taken | None = None
         self.pending = self.acted = False
-        self._messages = np.zeros((3, 8), dtype=np.int64)
-        self._info = np.zeros(64, dtype=np.int64)
-        self._time = np.zeros(2, dtype=np.int64)
         self._kept: list[object] = [None, None, None]
         kinds = {
             rcl.WAIT: (self._wait, 3),
@@ -245,10 +242,9 @@ class FakeTable:
         self.array = np.zeros(rcl.TABLE, dtype=np.int64)
         for key, function in self._functions.items():
             self.array[key] = ctypes.cast(function, ctypes.c_void_p).value
-        self.array[rcl.COUNT] = 1
-        self.array[rcl.INFO], self.array[rcl.TIME] = self._info.ctypes.data, self._time.ctypes.data
-        for i, row in enumerate(self._messages):
-            self.array[rcl.MESSAGES + i] = row.ctypes.data
+        self.array[rcl.COUNT], self.array[rcl.HERE] = 1, self.array.ctypes.data
+        self._messages = self.array[rcl.MESSAGES : rcl.INFO].reshape(3, 8)
+        self._info = self.array[rcl.INFO :]
 
     def advance(self, act: bool) -> None:
         """The next period; whatever is to be done before it is done here, or asked for."""
@@ -295,7 +291,7 @@ class FakeTable:
     def _clock(self, which: int, _: int) -> int:
         script = self._twin.script
         nanoseconds = round(script.now * 1e9) if which else script.clock
-        self._time[:] = divmod(nanoseconds, 10**9)
+        self.array[rcl.TIME : rcl.TIME + 2] = divmod(nanoseconds, 10**9)
         return 0
 
     def taken(self, which: int) -> Taken:
@@ -303,9 +299,6 @@ class FakeTable:
         address, length = (int(each) for each in self._messages[which, :2])
         gid = self._info[5:7].tobytes()
         return Taken(ctypes.string_at(address, length), int(self._info[2]), gid)
-
-    def destroy(self) -> None:
-        """Nothing to do."""
 
 
 def acts(index: int) -> bool:

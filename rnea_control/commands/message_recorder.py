@@ -1,5 +1,4 @@
-"""How the commands listen: a node that others hardly notice, and `MessageRecorder`, which keeps the
-messages of a topic as they come, as bytes."""
+"""`MessageRecorder` keeps the messages of a topic as they come, as bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from rnea_control.ros.raw_subscription import RawSubscription
@@ -21,18 +19,6 @@ LATCHED = QoSProfile(
 )
 # How long a thread waits before it looks whether it shall end, [s].
 LONGEST_WAIT = 0.1
-
-
-def listening_node(name: str, namespace: str) -> Node:
-    """A node without services, and without a log for others; NameValidationException for a
-    namespace that ROS does not allow."""
-    return Node(
-        name,
-        namespace=namespace,
-        enable_rosout=False,
-        start_parameter_services=False,
-        parameter_overrides=[Parameter("start_type_description_service", value=False)],
-    )
 
 
 class MessageRecorder:

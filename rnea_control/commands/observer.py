@@ -17,6 +17,7 @@ from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.client import Client
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
@@ -27,12 +28,12 @@ from std_msgs.msg import String
 
 from rnea_control.commands import evidence
 from rnea_control.commands.machine_checks import this_machine
-from rnea_control.commands.message_recorder import LATCHED, MessageRecorder, listening_node
+from rnea_control.commands.message_recorder import LATCHED, MessageRecorder
 from rnea_control.commands.options import parameters_in
 from rnea_control.exceptions import ParameterError
 from rnea_control.node.effort_controller import COMMANDS, ListControllers
 from rnea_control.node.sentinel_link import SENTINEL
-from rnea_control.ros.conventions import NEWEST
+from rnea_control.ros.conventions import NEWEST, QUIET
 from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.rclpy_internals import RCLError
 
@@ -47,14 +48,8 @@ class Observer:
     """Looks at a running system for some seconds, by the namespace of the arm, the name of the
     controller's node, and the YAML file of its parameters, empty for none."""
 
-    def __init__(
-        self,
-        namespace: str = "",
-        node: str = "rnea_controller",
-        file: str = "",
-        seconds: float = 3.0,
-    ) -> None:
-        self._node = listening_node("rnea_doctor", namespace)
+    def __init__(self, namespace: str, node: str, file: str, seconds: float) -> None:
+        self._node = Node("rnea_doctor", namespace=namespace, **QUIET)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._controller = self._resolve(node)

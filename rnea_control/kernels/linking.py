@@ -124,16 +124,6 @@ def call_c(typing: Any, code: Any, arguments: Any) -> Any:
 
 
 @intrinsic
-def word_at(typing: Any, where: Any) -> Any:
-    """The eight bytes at an address, as an integer."""
-
-    def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
-        return builder.load(builder.inttoptr(values[0], _WORD.as_pointer()))
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
 def copy_bytes(typing: Any, where: Any, size: Any, into: Any) -> Any:
     """Copies so many bytes at an address into the beginning of an array of bytes."""
 

@@ -117,7 +117,8 @@ class StateIntake:
         message: its bytes; None before there is one.
         rows, bits: q and v, shape (2, nv), and the same as words.
         buffer: the last message, and what comes after it.
-        layouts: those of the latest publishers, at most `LAYOUTS`.
+        layouts: those of the latest publishers, at most `LAYOUTS`, the one decoded last first, by
+            which machine code goes.
         numbers, times: what is known of the states.
         begun: whether a state has been placed in time.
         missed: states that their publisher counted right before the last one, and that never came.
@@ -207,8 +208,10 @@ class StateIntake:
                 break
         else:
             layout = Layout(data, self._joints)
-            self.layouts = [layout, *self.layouts[: LAYOUTS - 1]]
             stamp = decode(self.buffer, size, layout.pattern, layout.indices, self.bits)
+        if not self.layouts or layout is not self.layouts[0]:
+            others = (each for each in self.layouts if each is not layout)
+            self.layouts = [layout, *others][:LAYOUTS]
         if stamp < 0:
             raise refusal(data, self._joints)
         return stamp

@@ -132,7 +132,7 @@ class Configured:
         heard = RawSubscription(node, JointState, "joint_states", NEWEST, *STOPS, MODE)
         undo.callback(heard.destroy)
         self.loop.hear(heard, wake, (*[native.STOP] * len(STOPS), native.MODE))
-        undo.callback(self.loop.detach)
+        undo.callback(self.loop.end)
 
     def _hear_operator(self, undo: ExitStack) -> None:
         node, ask = self._node, self.loop.call

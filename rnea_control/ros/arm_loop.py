@@ -30,7 +30,7 @@ from rnea_control.ros import native_loop as native
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_records import AppliedTorque, DeferredLog, LoopStatistics
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import RclTable, Taken
+from rnea_control.ros.rcl_calls import BESIDE, RclTable, Taken
 from rnea_control.ros.rclpy_internals import RCLError
 from rnea_control.ros.real_time import RealTime
 
@@ -141,7 +141,9 @@ class ArmLoop:
         elif native.COMMAND in kinds:
             return  # machine code could not tell them from others
         self.numbers[native.KINDS : native.KINDS + len(kinds)] = kinds
-        self._table = heard.addresses(self.command.publisher, self.command.message.memory, wake)
+        self._table = heard.table
+        if self._table is not None:
+            self._table.publish_by(self.command.publisher, self.command.message.memory, wake)
 
     def begin(self, name: str, real_time: RealTime) -> None:
         """Answers states in a thread of its own until `end`; returns once that is set up. What it
@@ -255,13 +257,6 @@ class ArmLoop:
 
         return self.consistent(read)
 
-    def detach(self) -> None:
-        """Ends the thread, and gives the memory back."""
-        self.end()
-        table, self._table = self._table, None
-        if table is not None:
-            table.destroy()
-
     def may_run_natively(self) -> bool:
         """Whether machine code may answer the next state."""
         return bool(
@@ -278,7 +273,7 @@ class ArmLoop:
         that is still to be looked at.
 
         Raises:
-            RCLError: rcl does not wait, take or publish.
+            RCLError: rcl does not take or publish.
         """
         numbers, states, table = self.numbers, self.states, self._table
         with self.lock:
@@ -309,5 +304,5 @@ class ArmLoop:
         if reason == native.FAILED:
             raise RCLError(f"rcl answers {numbers[native.ANSWER]}")
         if reason == native.COMMANDED:
-            return reason, table.taken(native.BESIDE)
+            return reason, table.taken(BESIDE)
         return reason, table.taken(1 - which) if reason == native.UNUSUAL else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 # The latest message is for those as well who come later.
@@ -14,9 +15,11 @@ LATCHED = QoSProfile(
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # As many as come between two looks; none may be overlooked.
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-# Options of a node that only a part of the package uses: no user names or remaps it.
-HELPER: dict[str, Any] = {
-    "use_global_arguments": False,
+# Options of a node that has no services, and no log for others.
+QUIET: dict[str, Any] = {
     "enable_rosout": False,
     "start_parameter_services": False,
+    "parameter_overrides": [Parameter("start_type_description_service", value=False)],
 }
+# Of one that only a part of the package uses: no user names or remaps it.
+HELPER = {**QUIET, "use_global_arguments": False}

@@ -13,7 +13,6 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.exceptions import ParameterError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.ros.rcl_calls import GID_SIZE
-from rnea_control.ros.rclpy_internals import raw_publish
 
 try:
     from rclpy.event_handler import PublisherEventCallbacks
@@ -99,9 +98,16 @@ class EffortCommand(Command):
             raise ParameterError(
                 f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
             ) from error
-        self._publish_raw = raw_publish(self.publisher)
         self._node = node
         self.topic: str = self.publisher.topic_name
+
+    @property
+    def gid(self) -> bytes | None:
+        """The GID of its publisher, as the graph has it; None where another one of its node's name
+        is there."""
+        own = self._node.get_fully_qualified_name()
+        found = [gid for gid, name in publishers_of(self._node, self.topic).items() if name == own]
+        return found[0] if len(found) == 1 else None
 
     def listeners(self, without: tuple[str, ...] = ()) -> int:
         """How many subscriptions there are to the topic, but for those of some nodes: by name, with
@@ -116,7 +122,7 @@ class EffortCommand(Command):
 
     def publish(self) -> bytes:
         message = super().publish()
-        self._publish_raw(message)
+        self.publisher.publish(message)
         return message
 
     def destroy(self) -> None:

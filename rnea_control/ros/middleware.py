@@ -1,5 +1,6 @@
 """What the rest of the package knows of the middleware: whether it shares memory with other
-processes, by the environment, and the words for that. Only Fast DDS is known.
+processes, by the environment, and the words for that. Only Fast DDS is known. Launch files import
+this too: it needs no ROS until it is asked what is in force.
 
 A process that is killed or stopped inside its `publish` keeps the lock of every port in shared
 memory that it was writing to, and whoever writes there next waits: docs/middleware.md.
@@ -13,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from rclpy.utilities import get_rmw_implementation_identifier
-
-# Fast DDS 3 reads the first one, and 2 the other.
+# The variables that name its profile: version 3 reads the first one, and 2, of these distributions,
+# the other.
 PROFILES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+_VERSION_2 = ("humble", "jazzy")
 # The variables that keep discovery on this computer, and the values by which they do.
 LOCAL_ONLY = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_LOCALHOST_ONLY": "1"}
 # The transports of a process whose profile names none.
@@ -73,8 +74,15 @@ def use_udp() -> None:
     os.environ.setdefault(BUILTIN, "UDPv4")
 
 
+def profile_variable() -> str:
+    """Which of `PROFILES` is read in the ROS distribution of this environment."""
+    return PROFILES[1] if os.environ.get("ROS_DISTRO") in _VERSION_2 else PROFILES[0]
+
+
 def transports() -> Transports | None:
     """What the environment of this process tells; None if the middleware is another."""
+    from rclpy.utilities import get_rmw_implementation_identifier  # noqa: PLC0415
+
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
         return None
     given, text = os.environ, None

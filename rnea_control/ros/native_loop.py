@@ -37,8 +37,6 @@ STEPPED = (YIELDED, REFUSED, PUSHED)
 # Kinds of subscriptions beside that of the states: to emergency stops, to the sentinel's mode, and
 # to the commands.
 STOP, MODE, COMMAND = range(3)
-# Of the messages: the states' are taken in turn into the first two.
-BESIDE = 2
 
 # Numbers of the loop: how many threads ask for it; odd while it writes what others read; whether a
 # request waits (1) or is carried out (2); which of the two messages is the newest; what a step or
@@ -248,13 +246,13 @@ def run(  # noqa: PLR0915
         beside = calls[rcl.COUNT] if answer == rcl.TAKE_FAILED else 0
         for i in range(1, beside):
             kind = m[KINDS + i - 1]
-            while rcl.take(calls, i, BESIDE) == rcl.OK:
+            while rcl.take(calls, i, rcl.BESIDE) == rcl.OK:
                 if kind == COMMAND:
                     low, high = rcl.gid_of(calls)
                     if low != m[OWN] or high != m[OWN + 1]:
                         return COMMANDED
                     continue
-                size = rcl.read(calls, BESIDE, message)
+                size = rcl.read(calls, rcl.BESIDE, message)
                 _begin(m)
                 if kind == MODE and goes_to(REVOKING, size, message):
                     lease.hear_revocation(h, now)

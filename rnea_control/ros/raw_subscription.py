@@ -17,15 +17,12 @@ from typing import Any
 
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
-from rclpy.parameter import Parameter
-from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
 from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.effort_command import publishers_of
-from rnea_control.ros.rcl_calls import Arrivals, Proof, RclTable, Taken, takes_like_rclpy
+from rnea_control.ros.rcl_calls import Proof, RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import TELLS_INFO, RCLError, publisher_count
 
 UNPROVEN = (
@@ -50,6 +47,10 @@ class RawSubscription:
     Attributes:
         node: that one.
         name: the full name of the hidden node that subscribes.
+        table: addresses for machine code that takes the messages in its place; None where that is
+            not proven to do as rclpy does.
+        names_publishers: whether messages tell who has sent them, and do not only tell publishers
+            apart.
     """
 
     def __init__(
@@ -73,7 +74,6 @@ class RawSubscription:
             namespace=node.get_namespace(),
             context=self._context,
             **HELPER,
-            parameter_overrides=[Parameter("start_type_description_service", value=False)],
         )
         self.name: str = self._node.get_fully_qualified_name()
         self._waiting: list[deque[Taken]] = []  # what the executor has taken
@@ -83,11 +83,11 @@ class RawSubscription:
             )
             for kind, name, profile in ((message_type, topic, qos), *beside)
         ]
-        self._by_address: RclTable | None = None
-        self._proof = takes_like_rclpy(domain)
-        if self._proof:
-            self._arrivals = Arrivals(self._subscriptions)
-            self._by_address = RclTable(self._arrivals)
+        self.table: RclTable | None = None
+        proof = takes_like_rclpy(domain)
+        self.names_publishers = proof is Proof.BY_GID
+        if proof:
+            self.table = RclTable(self._subscriptions)
         else:
             node.get_logger().warning(UNPROVEN, once=True)
             self._executor = SingleThreadedExecutor(context=self._context)
@@ -106,7 +106,7 @@ class RawSubscription:
         """The next message; None after `timeout`, [s], and once the context is shut down. Where
         there are further subscriptions, None as well when one of their messages has come, and at
         times without a reason."""
-        table = self._by_address
+        table = self.table
         if table is not None:
             # The middleware tells of a message a moment after it can be taken.
             end, several = time.monotonic() + timeout, len(self._subscriptions) > 1
@@ -128,8 +128,8 @@ class RawSubscription:
         """The next message, of a further subscription if it is counted from 1; None if none
         waits."""
         try:
-            if self._by_address is not None:
-                return self._by_address.take(index)
+            if self.table is not None:
+                return self.table.take(index)
         except RCLError:
             if self._context.ok():
                 raise
@@ -147,20 +147,6 @@ class RawSubscription:
             while (taken := self.poll(index)) is not None:
                 yield index, taken
 
-    def addresses(
-        self, publisher: Publisher, command: memoryview, guard: GuardCondition
-    ) -> RclTable | None:
-        """Addresses for machine code that takes the messages and publishes; see `RclTable`. None if
-        it is not proven to do so here."""
-        if self._by_address is None:
-            return None
-        return RclTable(self._arrivals, publisher, command, guard)
-
-    @property
-    def names_publishers(self) -> bool:
-        """Whether messages tell who has sent them, and do not only tell publishers apart."""
-        return self._proof is Proof.BY_GID
-
     def publishers_of(self, topic: str) -> dict[bytes, str] | None:
         """Who publishes on a topic, by GID, as `publishers_of` of effort_command.py; None if
         messages do not tell that."""
@@ -173,9 +159,8 @@ class RawSubscription:
 
     def destroy(self) -> None:
         """Takes the subscription down; nobody may be waiting for it."""
-        if self._by_address is not None:
-            self._by_address.destroy()
-            self._arrivals.end()
+        if self.table is not None:
+            self.table.destroy()
         else:
             self._executor.shutdown()
         self._node.destroy_node()

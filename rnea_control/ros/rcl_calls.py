@@ -38,33 +38,36 @@ from std_msgs.msg import UInt64
 from rnea_control.array_types import ByteArray, IntArray
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import c_address, call_c, copy_bytes, word_at
+from rnea_control.kernels.linking import c_address, call_c, copy_bytes
 from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, publisher_count
 
-_BUFFER, _LENGTH = 0, 1  # words of an rcl_serialized_message_t
-_MESSAGE_WORDS = 8
-_COUNT = 2  # word of an rmw_message_info_t
+# Words of an rcl_serialized_message_t, and of an rmw_message_info_t.
+_BUFFER, _LENGTH, _CAPACITY, _MESSAGE_WORDS = 0, 1, 2, 8
+_COUNT, _GID, _INFO_WORDS = 2, 5, 64  # it has 9 to 12
 GID_SIZE = 16  # bytes that tell publishers apart; some distributions have more, which are zero
-_GID_AT = 40
-_INFO_WORDS = 64  # it has 9 to 12
 # Room for a message at first; rcl makes more where it is needed.
 _ROOM = 4096
 # How long the proof waits for its own message, [s].
 _LONGEST_PROOF = 1.0
 
-# The entries of the array of a `RclTable`: functions, then their arguments. Each subscription has
-# its own, and a message; that of the first one has two, which are taken in turn.
+# The entries of the array of a `RclTable`: addresses of functions, of their arguments, and of the
+# array itself; how many subscriptions there are; then what functions read and write: a timespec,
+# the command, the messages that were taken, and what tells of the last one.
 WAIT, TRY, TAKE, PUBLISH, TRIGGER, CLOCK = range(6)
-SEMAPHORE, PUBLISHER, COMMAND, GUARD, INFO, TIME, COUNT = range(6, 13)
-DEADLINE, DEADLINE_AT = 13, 15  # the first is a timespec, the second its address
-SUBSCRIPTIONS = 16
+SEMAPHORE, PUBLISHER, GUARD, HERE, COUNT, SUBSCRIPTIONS = range(6, 12)
 MOST_SUBSCRIPTIONS = 6
-MESSAGES = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
-TABLE = MESSAGES + MOST_SUBSCRIPTIONS + 1
+TIME = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
+COMMAND = TIME + 2
+MESSAGES = COMMAND + _MESSAGE_WORDS
+# Machine code takes states into the first two messages in turn; all else goes to the last one.
+BESIDE, _MESSAGES = 2, 3
+INFO = MESSAGES + _MESSAGES * _MESSAGE_WORDS
+TABLE = INFO + _INFO_WORDS
 # What rcl answers.
 OK, TAKE_FAILED = 0, 401
 _MONOTONIC, _REALTIME = 1, 0
+_SECOND = 1_000_000_000  # [ns]
 _SEMAPHORE_WORDS = 4  # of a sem_t
 _KEPT: list[IntArray] = []  # semaphores: the middleware may raise one that nobody has ended
 
@@ -109,8 +112,11 @@ def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL, list[int]]:
     try:
         rcl, libc = ctypes.CDLL(LIBRARY), ctypes.CDLL(None)
         called = (
-            *(libc.sem_clockwait, libc.sem_trywait, rcl.rcl_take_serialized_message),
-            *(rcl.rcl_publish_serialized_message, rcl.rcl_trigger_guard_condition),
+            libc.sem_clockwait,
+            libc.sem_trywait,
+            rcl.rcl_take_serialized_message,
+            rcl.rcl_publish_serialized_message,
+            rcl.rcl_trigger_guard_condition,
             libc.clock_gettime,
         )
         for function, arguments in (
@@ -126,41 +132,8 @@ def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL, list[int]]:
     return rcl, libc, [c_address(each) for each in called]
 
 
-class Arrivals:
-    """A semaphore that the middleware raises at each message of some subscriptions.
-
-    Args:
-        subscriptions: those; no one else is told of their messages.
-
-    Attributes:
-        subscriptions: their addresses.
-        semaphore: its address.
-
-    Raises:
-        RclUnavailable: this rclpy has no addresses, or its middleware raises nothing.
-    """
-
-    def __init__(self, subscriptions: Sequence[Subscription]) -> None:
-        rcl, libc, _ = _libraries()
-        _KEPT.append(np.zeros(_SEMAPHORE_WORDS, dtype=np.int64))
-        self.semaphore = _KEPT[-1].ctypes.data
-        libc.sem_init(self.semaphore, 0, 0)
-        self._pins = ExitStack()  # who destroys them meanwhile does so when this ends
-        self.subscriptions = _pinned(self._pins, subscriptions)
-        tell_of, post = rcl.rcl_subscription_set_on_new_message_callback, c_address(libc.sem_post)
-        for each in self.subscriptions:
-            self._pins.callback(tell_of, each, None, None)
-            if tell_of(each, post, self.semaphore) != OK:
-                self.end()
-                raise RclUnavailable("the middleware does not tell of messages as they come")
-
-    def end(self) -> None:
-        """Nothing raises it any more; nobody may wait for it."""
-        self._pins.close()
-
-
 def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
-    """The addresses of what rclpy then keeps until `pins` is closed."""
+    """The addresses of what rclpy then keeps, whoever destroys it, until `pins` is closed."""
     try:
         pointers = [int(each.handle.pointer) for each in used]
     except (AttributeError, TypeError, ValueError) as error:
@@ -171,56 +144,57 @@ def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
 
 
 class RclTable:
-    """Addresses for who waits, takes and publishes; keeps what they point at. One thread uses it.
+    """What is needed to wait for messages of some subscriptions, to take them and to publish. One
+    thread uses it.
 
     Args:
-        arrivals: of the subscriptions that a wait is for; no one else may take their messages or
-            wait for them meanwhile.
-        publisher: of the commands; None to publish none.
-        command: the serialized message that is published, as it is then.
-        guard: a guard condition that machine code may trigger; given if there is a publisher.
+        subscriptions: those; until `destroy` no one else may take their messages, or be told of
+            them.
 
     Attributes:
-        array: the addresses.
+        array: for machine code.
 
     Raises:
-        RclUnavailable: this rclpy has no addresses.
+        RclUnavailable: this rclpy has no addresses, or its middleware does not tell of messages.
     """
 
-    def __init__(
-        self,
-        arrivals: Arrivals,
-        publisher: Publisher | None = None,
-        command: memoryview | None = None,
-        guard: GuardCondition | None = None,
-    ) -> None:
-        rcl, _, functions = _libraries()
-        self._end = rcl.rcutils_uint8_array_fini
-        allocator = rcl.rcutils_get_default_allocator()
-        count = len(arrivals.subscriptions)
-        self._messages = np.zeros((count + 1, _MESSAGE_WORDS), dtype=np.int64)
-        self._info = np.zeros(_INFO_WORDS, dtype=np.int64)
-        self._time = np.zeros(2, dtype=np.int64)
-        self._bytes = np.frombuffer(command or bytes(1), np.uint8)
-        self._command = np.zeros(_MESSAGE_WORDS, dtype=np.int64)
-        size = len(self._bytes)
-        self._command[:3] = self._bytes.ctypes.data, size, size
-        self._pins = ExitStack()
-        used = [each for each in (publisher, guard) if each is not None]
-        of_publisher, of_guard = _pinned(self._pins, used) or (0, 0)
-        begin = rcl.rcutils_uint8_array_init
-        for row in self._messages:
-            if begin(row.ctypes.data, _ROOM, ctypes.byref(allocator)) != OK:
-                raise RclUnavailable("rcl allocates no message")
+    def __init__(self, subscriptions: Sequence[Subscription]) -> None:
+        rcl, libc, functions = _libraries()
         self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
+        _KEPT.append(np.zeros(_SEMAPHORE_WORDS, dtype=np.int64))
+        semaphore = _KEPT[-1].ctypes.data
+        libc.sem_init(semaphore, 0, 0)
+        allocator = rcl.rcutils_get_default_allocator()
+        tell_of, post = rcl.rcl_subscription_set_on_new_message_callback, c_address(libc.sem_post)
+        with ExitStack() as undo:
+            pointers = _pinned(undo, subscriptions)
+            for start in range(MESSAGES, INFO, _MESSAGE_WORDS):
+                message = self.array[start:].ctypes.data
+                if rcl.rcutils_uint8_array_init(message, _ROOM, ctypes.byref(allocator)) != OK:
+                    raise RclUnavailable("rcl allocates no message")
+                undo.callback(rcl.rcutils_uint8_array_fini, message)
+            for each in pointers:
+                if tell_of(each, post, semaphore) != OK:
+                    raise RclUnavailable("the middleware does not tell of messages as they come")
+                undo.callback(tell_of, each, None, None)
+            self._undo = undo.pop_all()
         self.array[: CLOCK + 1] = functions
-        self.array[SEMAPHORE : COUNT + 1] = (
-            *(arrivals.semaphore, of_publisher, self._command.ctypes.data, of_guard),
-            *(self._info.ctypes.data, self._time.ctypes.data, count),
-        )
-        self.array[DEADLINE_AT] = self.array[DEADLINE:].ctypes.data
-        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + count] = arrivals.subscriptions
-        self.array[MESSAGES : MESSAGES + count + 1] = [row.ctypes.data for row in self._messages]
+        self.array[SEMAPHORE], self.array[HERE] = semaphore, self.array.ctypes.data
+        self.array[COUNT] = len(pointers)
+        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + len(pointers)] = pointers
+
+    def publish_by(self, publisher: Publisher, command: memoryview, guard: GuardCondition) -> None:
+        """Gives machine code what it publishes.
+
+        Args:
+            publisher: of the commands.
+            command: the serialized message that is published, as it is then.
+            guard: a guard condition that machine code may trigger.
+        """
+        self._command = np.frombuffer(command, np.uint8)
+        self.array[COMMAND + _BUFFER] = self._command.ctypes.data
+        self.array[[COMMAND + _LENGTH, COMMAND + _CAPACITY]] = self._command.size
+        self.array[PUBLISHER], self.array[GUARD] = _pinned(self._undo, (publisher, guard))
 
     def wait(self, timeout: float) -> bool:
         """Whether a message has come since the last wait, or comes within `timeout`, [s]. Other
@@ -234,39 +208,49 @@ class RclTable:
         Raises:
             RCLError: rcl does not take it.
         """
-        status = _take(self.array, subscription, 0)
+        status = _take(self.array, subscription, BESIDE)
         if status == TAKE_FAILED:
             return None
         if status != OK:
             raise RCLError(f"rcl_take_serialized_message answers {status}")
-        return self.taken(0)
+        return self.taken(BESIDE)
 
     def taken(self, which: int) -> Taken:
         """The message that was taken last."""
-        address, length = (int(each) for each in self._messages[which, :2])
-        count = int(self._info[_COUNT])
-        gid = self._info.tobytes()[_GID_AT : _GID_AT + GID_SIZE]
-        return Taken(ctypes.string_at(address, length), None if count < 0 else count, gid)
+        message = self.array[MESSAGES + which * _MESSAGE_WORDS :]
+        data = ctypes.string_at(int(message[_BUFFER]), int(message[_LENGTH]))
+        info = self.array[INFO:]
+        count, gid = int(info[_COUNT]), info[_GID : _GID + 2].tobytes()
+        return Taken(data, None if count < 0 else count, gid)
 
     def destroy(self) -> None:
         """Gives the memory back; nothing uses the addresses any more."""
-        for row in self._messages:
-            self._end(row.ctypes.data)
-        self._pins.close()
+        self._undo.close()
+
+
+@inlined
+def _at(calls: IntArray, entry: int) -> int:
+    """The address of an entry."""
+    return calls[HERE] + 8 * entry
+
+
+@inlined
+def _time_of(calls: IntArray, clock: int) -> int:
+    """The time of a clock, [ns]."""
+    call_c(calls[CLOCK], (clock, _at(calls, TIME)))
+    return calls[TIME] * _SECOND + calls[TIME + 1]
 
 
 @inlined
 def monotonic(calls: IntArray) -> float:
     """The steady clock, as Python's `time.monotonic`, [s]."""
-    call_c(calls[CLOCK], (_MONOTONIC, calls[TIME]))
-    return (word_at(calls[TIME]) * 1_000_000_000 + word_at(calls[TIME] + 8)) / 1e9
+    return _time_of(calls, _MONOTONIC) / 1e9
 
 
 @inlined
 def nanoseconds(calls: IntArray) -> int:
     """The system's clock, [ns]."""
-    call_c(calls[CLOCK], (_REALTIME, calls[TIME]))
-    return word_at(calls[TIME]) * 1_000_000_000 + word_at(calls[TIME] + 8)
+    return _time_of(calls, _REALTIME)
 
 
 @inlined
@@ -276,11 +260,9 @@ def arrived(calls: IntArray, timeout: int) -> int:
     if call_c(calls[TRY], (calls[SEMAPHORE],)) != 0:
         if timeout <= 0:
             return 0
-        call_c(calls[CLOCK], (_MONOTONIC, calls[TIME]))
-        nanoseconds = word_at(calls[TIME] + 8) + timeout
-        calls[DEADLINE] = word_at(calls[TIME]) + nanoseconds // 1_000_000_000
-        calls[DEADLINE + 1] = nanoseconds % 1_000_000_000
-        if call_c(calls[WAIT], (calls[SEMAPHORE], _MONOTONIC, calls[DEADLINE_AT])) != 0:
+        deadline = _time_of(calls, _MONOTONIC) + timeout
+        calls[TIME], calls[TIME + 1] = deadline // _SECOND, deadline % _SECOND
+        if call_c(calls[WAIT], (calls[SEMAPHORE], _MONOTONIC, _at(calls, TIME))) != 0:
             return 0
     count = 1
     while count < 1000 and call_c(calls[TRY], (calls[SEMAPHORE],)) == 0:
@@ -291,39 +273,37 @@ def arrived(calls: IntArray, timeout: int) -> int:
 @inlined
 def take(calls: IntArray, subscription: int, message: int) -> int:
     """Takes into a message what waits for a subscription; what rcl answers."""
-    return call_c(
-        calls[TAKE],
-        (calls[SUBSCRIPTIONS + subscription], calls[MESSAGES + message], calls[INFO], 0),
-    )
+    of_subscription, into = calls[SUBSCRIPTIONS + subscription], MESSAGES + message * _MESSAGE_WORDS
+    return call_c(calls[TAKE], (of_subscription, _at(calls, into), _at(calls, INFO), 0))
 
 
 @inlined
 def count_of(calls: IntArray) -> int:
     """Its publisher's count of the message that was taken last; -1 without one."""
-    return word_at(calls[INFO] + 8 * _COUNT)
+    return calls[INFO + _COUNT]
 
 
 @inlined
 def gid_of(calls: IntArray) -> tuple[int, int]:
     """The GID of the publisher of the message that was taken last, in two words."""
-    return word_at(calls[INFO] + _GID_AT), word_at(calls[INFO] + _GID_AT + 8)
+    return calls[INFO + _GID], calls[INFO + _GID + 1]
 
 
 @inlined
 def read(calls: IntArray, message: int, into: ByteArray) -> int:
     """Copies a message that was taken; returns its size, and copies nothing if that is more than
     there is room for."""
-    where = calls[MESSAGES + message]
-    size = word_at(where + 8 * _LENGTH)
+    start = MESSAGES + message * _MESSAGE_WORDS
+    size = calls[start + _LENGTH]
     if size <= into.shape[0]:
-        copy_bytes(word_at(where + 8 * _BUFFER), size, into)
+        copy_bytes(calls[start + _BUFFER], size, into)
     return size
 
 
 @inlined
 def publish(calls: IntArray) -> int:
     """Publishes the command as it is now; what rcl answers."""
-    return call_c(calls[PUBLISH], (calls[PUBLISHER], calls[COMMAND], 0))
+    return call_c(calls[PUBLISH], (calls[PUBLISHER], _at(calls, COMMAND), 0))
 
 
 @inlined
@@ -380,8 +360,8 @@ def _proven(node: Node) -> Proof:
     )
     message = bytearray(serialize_message(UInt64(data=3)))
     guard = node.create_guard_condition(print)
-    arrivals = Arrivals([ours])
-    table = RclTable(arrivals, publisher, memoryview(message), guard)
+    table = RclTable([ours])
+    table.publish_by(publisher, memoryview(message), guard)
     matched = [each.get_subscription_count for each in (publisher, other)]
     matched += [partial(publisher_count, node, each) for each in (ours, by_rclpy)]
     try:
@@ -420,4 +400,3 @@ def _proven(node: Node) -> Proof:
         return Proof.BY_GID if gids == {own[0], strangers} else Proof.APART
     finally:
         table.destroy()
-        arrivals.end()

@@ -4,7 +4,6 @@ them.
 Another rclpy may lack these names, or give them other signatures. Each has a way back:
 
 - without `RCLError`, its base class `RuntimeError` takes its place;
-- without a publisher's `publish_raw`, its public method takes its place;
 - without a subscription's `get_publisher_count`, as in Humble, the graph's count takes its place;
 - without `LIBRARY`, or with another, an executor takes messages (rcl_calls.py);
 - without `WaitSet`, or an executor's `_guard`, rclpy runs all callbacks (guarded_executor.py).
@@ -12,10 +11,7 @@ Another rclpy may lack these names, or give them other signatures. Each has a wa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from rclpy.subscription import Subscription
 
 try:
@@ -30,12 +26,6 @@ WaitSet = getattr(_rclpy, "WaitSet", None)
 LIBRARY: str | None = getattr(_rclpy, "__file__", None)
 # Whether an executor hands on with a message what tells of it; Humble's does not.
 TELLS_INFO = hasattr(Subscription, "CallbackType")
-
-
-def raw_publish(publisher: Publisher) -> Callable[[bytes], None]:
-    """A function that publishes serialized messages, at half the cost of `Publisher.publish`, which
-    looks at each message; nobody may destroy the publisher meanwhile."""
-    return getattr(publisher.handle, "publish_raw", publisher.publish)
 
 
 def publisher_count(node: Node, subscription: Subscription) -> int:

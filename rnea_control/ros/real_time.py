@@ -160,7 +160,7 @@ class RealTime:
         present = set(_threads())
         python = {thread.native_id for thread in threading.enumerate()}
         for thread in present - self._raised - self._loops:
-            spins = _told(thread, "comm").startswith(_SPINNING_THREADS)
+            spins = _name(thread).startswith(_SPINNING_THREADS)
             less = SPINNING if spins else PYTHON if thread in python else MIDDLEWARE
             priority = self.settings.thread_priority - less
             if priority > 0 or not spins:
@@ -234,12 +234,11 @@ def _threads() -> list[int]:
     return [int(name) for name in os.listdir("/proc/self/task")]
 
 
-def _told(thread: int, file: str) -> str:
-    """A thread's file below /proc; empty if it has ended meanwhile."""
-    try:
-        return Path(f"/proc/self/task/{thread}/{file}").read_text()
-    except OSError:
-        return ""
+def _name(thread: int) -> str:
+    """A thread's name; empty if it has ended meanwhile."""
+    with suppress(OSError):
+        return Path(f"/proc/self/task/{thread}/comm").read_text()
+    return ""
 
 
 def _cpu_time(thread: int) -> float:

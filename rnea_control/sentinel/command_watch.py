@@ -30,27 +30,26 @@ class CommandWatch:
     Args:
         joint_names: in the order of the commands.
         effort_limit: of each joint, shape (nv,), [Nm] or [N].
-        rightful: the nodes that may command, by their full names; the first one is the sentinel.
+        own: the GID of the sentinel's own publisher; None where messages do not tell theirs.
+        rightful: the nodes that may command, by their full names.
         publishers: the names of the nodes that command, by the GIDs of their publishers; None where
-            these are not known.
+            messages do not tell these.
 
     Attributes:
         effort_limit: the one in force.
-        own: the GID of the sentinel's own publisher; None where that is not known.
     """
 
     def __init__(
         self,
         joint_names: tuple[str, ...],
         effort_limit: FloatArray,
+        own: bytes | None = None,
         rightful: Sequence[str] = (),
         publishers: Callable[[], dict[bytes, str] | None] = lambda: None,
     ) -> None:
         self._names = joint_names
-        self._rightful, self._publishers = rightful, publishers
+        self._own, self._rightful, self._publishers = own, rightful, publishers
         self._strangers: dict[bytes | None, str] = {None: ""}
-        found = publishers() or {}
-        self.own = next((gid for gid, name in found.items() if name == rightful[0]), None)
         self.effort_limit = effort_limit
         self._torque = np.full(len(joint_names), math.nan)
         self._sent: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
@@ -73,8 +72,8 @@ class CommandWatch:
         Where publishers are not known, each comes back once: at rest, the controller's commands may
         be the same to the last bit.
         """
-        if self.own is not None:
-            return publisher == self.own
+        if self._own is not None:
+            return publisher == self._own
         sent, content = self._sent, message[HEADER:]
         while sent and now - sent[0][0] > LONGEST_WAY:
             sent.popleft()

@@ -112,7 +112,7 @@ class Guard(ArmLoop):
         with self.paused():
             self._rest("the sentinel has ended")
             self._stopping = True
-        self.detach()
+        self.end()
 
     @property
     def holds(self) -> bool:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
@@ -205,13 +206,15 @@ class SentinelNode(ArmNode):
         topic = parameters["command_topic"]
         command = EffortCommand(self, topic, parameters["command_reliability"], model.nv)
         undo.callback(command.destroy)
-        both = self.get_fully_qualified_name(), self._controller
         commands = Float64MultiArray, topic, COMMANDS
         heard = RawSubscription(self, JointState, "joint_states", NEWEST, commands)
         undo.callback(heard.destroy)
         self.enter_real_time(values, undo)
         limit = controller.effort_limit.copy()
-        watch = CommandWatch(model.joint_names, limit, both, lambda: heard.publishers_of(topic))
+        own = command.gid if heard.names_publishers else None
+        both = self.get_fully_qualified_name(), self._controller
+        names, publishers = model.joint_names, partial(heard.publishers_of, topic)
+        watch = CommandWatch(names, limit, own, both, publishers)
         guard = Guard(
             controller,
             command,
@@ -223,7 +226,7 @@ class SentinelNode(ArmNode):
             self._changed,
         )
         wake = self.until(undo, "guard_condition", guard.log.flush)
-        guard.hear(heard, wake, (COMMAND,), watch.own)
+        guard.hear(heard, wake, (COMMAND,), own)
         guard.heed(self._applied)
         guard.warm_up()
         undo.callback(guard.stop)
@@ -302,10 +305,9 @@ class SentinelNode(ArmNode):
         handover = self.guard.handover
         if handover.contested:
             return ERROR, f"wrong commands do not stop: {handover.reason}"
-        if handover.phase is Phase.commanding:
-            return ERROR, f"the sentinel holds the arm: {handover.reason}"
-        if handover.phase is Phase.revoking:
-            return ERROR, f"taking the arm: {handover.reason}"
-        if handover.phase is Phase.idle:
-            return OK, "not armed: no command has come"
-        return OK, "guarding"
+        return {
+            Phase.idle: (OK, "not armed: no command has come"),
+            Phase.guarding: (OK, "guarding"),
+            Phase.revoking: (ERROR, f"taking the arm: {handover.reason}"),
+            Phase.commanding: (ERROR, f"the sentinel holds the arm: {handover.reason}"),
+        }[handover.phase]

@@ -144,7 +144,7 @@ def system(stack: ExitStack) -> tuple[Ros2Control, Process]:
 
 
 def observe(seconds: float = 3.0, file: str = "") -> Evidence:
-    observer = Observer(seconds=seconds, file=file)
+    observer = Observer("", "rnea_controller", file, seconds)
     try:
         return observer.observe()
     finally:
@@ -182,7 +182,7 @@ def healthy_system(control: Ros2Control, folder: Path) -> None:
     """By the executable, and at the same time by what it observes with."""
     command = [sys.executable, "-m", "rnea_control.commands.doctor", "--seconds", "3", "--json"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
-        observer = Observer(seconds=3.0)
+        observer = Observer("", "rnea_controller", "", 3.0)
         evidence = observer.observe()
         # The controller would take a subscription to its commands for somebody who listens.
         found = control.manager.get_subscriptions_info_by_topic("/effort_controller/commands")

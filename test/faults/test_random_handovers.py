@@ -32,7 +32,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.ros.effort_command import publishers_of
-from rnea_control.ros.rcl_calls import Arrivals, RclTable
+from rnea_control.ros.rcl_calls import INFO, RclTable
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -117,13 +117,13 @@ class Bench:
         """Keeps every command: when it was published, when it came, by whom."""
         create = self._listener.create_subscription
         subscription = create(Float64MultiArray, TOPIC, print, ALL, raw=True)
-        commands, before = RclTable(Arrivals([subscription])), time.time()
+        commands, before = RclTable([subscription]), time.time()
         while not self._ended:
             time.sleep(0.001)
             now = time.time()
             self.away, before = max(self.away, now - before), now
             while (taken := commands.take(0)) is not None:
-                sent = 1e-9 * commands._info[0]  # of an rmw_message_info_t
+                sent = 1e-9 * commands.array[INFO]  # of an rmw_message_info_t
                 self._rows.append((sent, time.time(), taken.publisher or b"", taken.data))
         commands.destroy()
 

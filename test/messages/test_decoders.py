@@ -23,7 +23,7 @@ from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder, decode_command
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.joint_trajectory import FIELDS, decode_trajectory
-from rnea_control.messages.state_intake import LONGEST, StateIntake
+from rnea_control.messages.state_intake import LONGEST, AnothersState, StateIntake
 
 
 @st.composite
@@ -110,6 +110,17 @@ def test_known_layouts_are_decoded_without_their_names() -> None:
     for k in range(20):
         decoder.decode(serialized(["a", "b", f"b{k}"], [1.0, 2.0, 3.0], [0.0] * 3))
     assert len(decoder.layouts) <= 8
+
+
+def test_layout_of_the_followed_publisher_stays_the_first() -> None:
+    """Machine code knows that one alone."""
+    decoder = StateIntake(PAIR, 0.1)
+    decoder.take(serialized(["a", "b"], [1.0, 2.0], [0.0, 0.0]), 1, bytes(16), 0.0)
+    followed = decoder.layouts[0]
+    with pytest.raises(AnothersState):
+        decoder.take(serialized(["b", "a"], [3.0, 4.0], [0.0, 0.0]), 1, bytes([1] * 16), 0.01)
+    assert decoder.layouts[0] is followed
+    assert decoder.q.tolist() == [1.0, 2.0]
 
 
 GOOD = serialized(["b", "a"], [1.0, 2.0], [3.0, 4.0])

@@ -23,7 +23,7 @@ from std_msgs.msg import String, UInt64
 from rnea_control.ros import raw_subscription, rcl_calls
 from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import Arrivals, Proof, RclUnavailable, Taken, takes_like_rclpy
+from rnea_control.ros.rcl_calls import Proof, RclTable, RclUnavailable, Taken, takes_like_rclpy
 
 QOS = QoSProfile(depth=10)
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -129,7 +129,8 @@ def test_only_the_newest_of_several_is_taken_and_the_count_tells(topic) -> None:
 def test_what_nobody_has_waited_for_is_not_counted_all_at_once(topic) -> None:
     """In a day that is a hundred million messages, and seconds."""
     publisher, subscription = topic
-    libc, where = ctypes.CDLL(None), ctypes.c_void_p(subscription._arrivals.semaphore)
+    where = ctypes.c_void_p(int(subscription.table.array[rcl_calls.SEMAPHORE]))
+    libc = ctypes.CDLL(None)
     for _ in range(5000):
         libc.sem_post(where)
     publisher.publish(count(1))
@@ -187,12 +188,12 @@ def test_two_publishers_are_told_apart(node: Node) -> None:
 def test_other_addresses_are_told(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     none = [SimpleNamespace(handle=object())]
     with pytest.raises(RclUnavailable):
-        Arrivals(none)
+        RclTable(none)
     with monkeypatch.context() as change:
         change.setattr(rcl_calls, "LIBRARY", "/nowhere.so")
         rcl_calls._libraries.cache_clear()
         with pytest.raises(RclUnavailable):
-            Arrivals(none)
+            RclTable(none)
     rcl_calls._libraries.cache_clear()
 
 

@@ -6,7 +6,6 @@ import ast
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -96,13 +95,6 @@ def internals_used(path: Path) -> list[str]:
 def test_one_file_imports_rclpys_internals() -> None:
     users = [path for path in sorted(PACKAGE.rglob("*.py")) if internals_used(path)]
     assert users == [Path(rclpy_internals.__file__)]
-
-
-def test_without_raw_publishing_the_public_method_does_it() -> None:
-    sent = []
-    publisher = SimpleNamespace(handle=object(), publish=sent.append)
-    rclpy_internals.raw_publish(publisher)(b"bytes")
-    assert sent == [b"bytes"]
 
 
 def test_states_are_answered_by_the_executor_and_a_refused_request_does_no_harm() -> None:

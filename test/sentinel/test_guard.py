@@ -28,7 +28,7 @@ from rnea_control.model import RobotModel
 from rnea_control.ros.conventions import NEWEST
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import Taken
+from rnea_control.ros.rcl_calls import SEMAPHORE, Taken
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import PREDICTION_PERIOD, Guard, GuardSettings
@@ -161,7 +161,7 @@ def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> No
 
         run(guard, send)
         value = ctypes.c_int()
-        where = ctypes.c_void_p(heard._arrivals.semaphore)
+        where = ctypes.c_void_p(int(heard.table.array[SEMAPHORE]))
         ctypes.CDLL(None).sem_getvalue(where, ctypes.byref(value))
         heard.destroy()
     assert value.value < 50

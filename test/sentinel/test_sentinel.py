@@ -60,7 +60,7 @@ class Bench:
         self.reasons: list[str] = []
         self.states: list[np.ndarray] = []
         self.commands: list[np.ndarray] = []
-        self.finding = ""
+        self.finding, self.native_ticks = "", 0
         self.commander: Callable[[np.ndarray], list[float] | None] = lambda q: None
         self.node = rclpy.create_node("bench")
         self._executor = SingleThreadedExecutor()
@@ -94,6 +94,8 @@ class Bench:
     def _diagnose(self, message: DiagnosticArray) -> None:
         if message.status[0].name == "rnea_sentinel: guard":
             self.finding = message.status[0].message
+            values = {each.key: each.value for each in message.status[0].values}
+            self.native_ticks = int(values.get("ticks without the interpreter", "0"))
 
     def publisher(self, node: Node) -> Publisher:
         return node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
@@ -264,6 +266,7 @@ def test_node_that_knows_no_hand_over_is_left_alone_and_named(bench: Bench) -> N
         bench.wait(lambda: "/bench commands the arm too: stop it" in bench.sentinel.output)
         process.process.kill()
     bench.commanded()  # nobody commands any more
+    bench.wait(lambda: bench.native_ticks > 0)  # it knows its own commands by their publisher
 
 
 @pytest.mark.explores

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rich.console import Console
 from rich.status import Status
 
 from rnea_control.commands.identify.motion_sender import MotionSender, read_trajectory
 from rnea_control.commands.identify.recorder import Recorder
-from rnea_control.commands.message_recorder import listening_node
 from rnea_control.commands.options import add_controller_options, positive
 from rnea_control.exceptions import RecordingError, RneaControlError, RobotModelError
 from rnea_control.identification.diagnosis import diagnose
@@ -26,6 +26,7 @@ from rnea_control.identification.recording import Recording, check_measured, of_
 from rnea_control.identification.recording_files import refuse_existing
 from rnea_control.model import RobotModel
 from rnea_control.parameters.settings import quietly
+from rnea_control.ros.conventions import QUIET
 from rnea_control.ros.process import ros_process
 
 NODE = "rnea_identify"
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     with ros_process([NODE, *options.ros_arguments]) as running:
         sender = None
         try:
-            node = listening_node(NODE, options.namespace)
+            node = Node(NODE, namespace=options.namespace, **QUIET)
             recorder = Recorder(node, options.commands)
             if trajectory is not None:
                 sender = MotionSender(node, options.node, trajectory, recorder.now, warn)
