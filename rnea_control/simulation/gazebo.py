@@ -9,6 +9,7 @@ The names are those of Gazebo Harmonic and later, which ROS 2 has from Jazzy on.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ HARDWARE = "gz_ros2_control/GazeboSimSystem"
 PLUGIN = "gz_ros2_control::GazeboSimROS2ControlPlugin"
 # A joint starts in the middle part of its range, as near to 0 as that allows.
 MIDDLE = 0.6
+# The root's end tag, and what may stand behind it.
+_END = re.compile(r"</([\w.-]+:)?robot\s*>(\s|<!--.*?-->|<\?.*?\?>)*\Z", re.DOTALL)
 
 JOINT = """\
     <joint name="{name}">
@@ -144,8 +147,9 @@ def description(urdf: str, start: Mapping[str, float], controllers: Path | str) 
         added += ROS2_CONTROL.format(hardware=HARDWARE, joints=joints)
     if all(plugin.get("name") != PLUGIN for plugin in robot.findall("gazebo/plugin")):
         added += GAZEBO.format(plugin=PLUGIN, controllers=controllers)
-    before, end, after = urdf.rpartition("</robot>")
-    return f"{before}{added}{end}{after}"
+    end = _END.search(urdf)
+    assert end is not None  # it is well-formed and has links
+    return urdf[: end.start()] + added + urdf[end.start() :]
 
 
 def controllers(joints: Sequence[str], name: str, update_rate: int) -> str:

@@ -39,6 +39,16 @@ def test_shipped_arm_gets_what_gz_ros2_control_reads() -> None:
     assert model.nv == same.nv and model.total_mass == same.total_mass
 
 
+@pytest.mark.parametrize("end", ["</robot >\n", "</robot>\n<!-- </robot> -->\n", "</u:robot>"])
+def test_the_tags_stand_in_the_robot_however_it_ends(end: str) -> None:
+    urdf = two_link_arm().replace("</robot>", end)
+    if ":" in end:
+        urdf = urdf.replace("<robot", '<u:robot xmlns:u="http://urdf"')
+    text = gazebo.description(urdf, {"elbow": 0.0}, "/tmp/c.yaml")
+    assert text.endswith(end)
+    assert ElementTree.fromstring(text).findtext("gazebo/plugin/parameters") == "/tmp/c.yaml"
+
+
 def test_tags_of_other_hardware_are_refused() -> None:
     tags = "<ros2_control name='a' type='system'><hardware><plugin>franka/X</plugin></hardware>"
     foreign = URDF.replace("</robot>", f"{tags}</ros2_control></robot>")
