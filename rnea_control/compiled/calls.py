@@ -40,7 +40,7 @@ GRAVITY, ARMATURE = "gravity", "armature"
 # What setters change: columns of `model.bodies`, of the root's row for gravity.
 _COLUMNS = {
     GRAVITY: range(layout.BASE_ACCELERATION, layout.BASE_ACCELERATION + 3),
-    "inertia": range(layout.INERTIA, layout.INERTIA + 10),
+    "inertia": range(layout.COLUMNS)[layout.PARAMETERS],
     ARMATURE: range(layout.ARMATURE, layout.ARMATURE + 1),
 }
 
