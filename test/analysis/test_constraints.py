@@ -150,6 +150,15 @@ def test_what_has_no_inertia_must_be_held() -> None:
     np.testing.assert_allclose(a, 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize(("place", "name"), enumerate(("q", "v", "tau")))
+def test_what_is_not_finite_is_named(place: int, name: str) -> None:
+    model, loops = parallelogram()
+    state = np.zeros((3, 3))
+    state[place, 1] = math.nan
+    with pytest.raises(ArgumentError, match=rf"{name} is \[.*nan.*3 finite numbers"):
+        constrained_forward_dynamics(model, Workspace(model), *state, loops)
+
+
 def test_bad_point_is_refused() -> None:
     for point in ([1.0, 2.0], "abc", None, [math.nan, 0.0, 0.0]):
         with pytest.raises(ArgumentError, match=r"point is .* three finite numbers"):
