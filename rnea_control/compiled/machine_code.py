@@ -21,7 +21,7 @@ from rnea_control.compiled.straight_line import (
     Precision,
     StraightLine,
     add_sincos,
-    numbers,
+    vector,
 )
 from rnea_control.dynamics.workspace import shapes
 from rnea_control.kernels.disk_cache import directories, read_sealed, write_sealed
@@ -98,7 +98,7 @@ def assembly(
     language. That of one sample is in double precision."""
     module = ir.Module()
     module.triple = ""  # this computer's
-    sincos = add_sincos(module, numbers(lanes(precision)))
+    sincos = add_sincos(module, vector(lanes(precision)))
     if order is None:
         _add_alone(module, program, sincos, name)
     else:
@@ -196,7 +196,7 @@ def _add_bulk(
     many samples at a time as a register has lanes. The last group ends with the last sample, and
     may repeat some of the samples before it. `count` is at least the number of lanes. From an entry
     of a sample to the next entry there are `stride` numbers in columns."""
-    kind, size = numbers(lanes(precision), precision), precision.value
+    kind, size = vector(lanes(precision), precision), precision.value
     builder, arrays, (stride, count) = _begun(module, order.value, program, kind.element, 2)
     entry, width = builder.block, INT64(kind.count)
     last = builder.sub(count, width)

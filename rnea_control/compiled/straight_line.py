@@ -23,10 +23,9 @@ class Precision(Enum):
     float = 4
 
 
-def numbers(lanes: int, precision: Precision = Precision.double) -> ir.Type:
-    """The type of all numbers in a function: a number, or a vector of `lanes` of them."""
-    number = DOUBLE if precision is Precision.double else ir.FloatType()
-    return number if lanes == 1 else ir.VectorType(number, lanes)
+def vector(lanes: int, precision: Precision = Precision.double) -> ir.VectorType:
+    """The type of so many numbers in a register."""
+    return ir.VectorType(DOUBLE if precision is Precision.double else ir.FloatType(), lanes)
 
 
 def _overload(type_: ir.Type) -> str:
@@ -102,9 +101,9 @@ class Builder(ir.IRBuilder):
         self.external(name, ir.VoidType(), value, addresses, INT32(size), every)
 
 
-def add_sincos(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """Sine and cosine of an angle [rad] of type `kind`, by the method of kernels/rotation.py;
-    beyond its range by the mathematics library."""
+def add_sincos(module: ir.Module, kind: ir.VectorType) -> ir.Function:
+    """Sines and cosines of angles [rad], a vector of type `kind`, by the method of
+    kernels/rotation.py; where one is beyond its range all by the mathematics library."""
     pair = ir.LiteralStructType([kind, kind])
     function = ir.Function(module, ir.FunctionType(pair, [kind]), f"sincos_{_overload(kind)}")
     function.linkage = "internal"
@@ -116,10 +115,9 @@ def add_sincos(module: ir.Module, kind: ir.Type) -> ir.Function:
     )
     size = builder.intrinsic("fabs", angle)
     beyond = builder.fcmp_ordered(">", size, kind(rotation.LARGEST_ANGLE))
-    if isinstance(kind, ir.VectorType):  # in any lane
-        bits = ir.IntType(kind.count)
-        beyond = builder.icmp_signed("!=", builder.bitcast(beyond, bits), bits(0))
-    builder.cbranch(beyond, large, usual)
+    bits = ir.IntType(kind.count)
+    one_is = builder.icmp_signed("!=", builder.bitcast(beyond, bits), bits(0))
+    builder.cbranch(one_is, large, usual)
 
     def give(sine: ir.Value, cosine: ir.Value) -> None:
         part = builder.insert_value(pair(ir.Undefined), sine, 0)
@@ -161,7 +159,7 @@ class StraightLine:
     Args:
         program: what is computed.
         builder: where to.
-        kind: the type of all numbers.
+        kind: the type of all numbers: `DOUBLE`, or a vector.
         load: builds what reads an entry of an input.
         store: builds what gives an entry of the output its value.
     """
