@@ -9,8 +9,8 @@ The names are those of Gazebo Harmonic and later, which ROS 2 has from Jazzy on.
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -178,9 +178,12 @@ def world(step: float, real_time_factor: float) -> str:
 
 def main() -> None:
     """Prints what Gazebo needs for a URDF and the controller's YAML file."""
-    urdf, parameters = (Path(argument) for argument in sys.argv[1:3])
-    joints, name = parameters_of(parameters)
-    text = urdf.read_text(encoding="utf-8")
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("urdf", type=Path)
+    parser.add_argument("parameters", type=Path)
+    given = parser.parse_args()
+    joints, name = parameters_of(given.parameters)
+    text = given.urdf.read_text(encoding="utf-8")
     print("# The URDF:\n")
     print(description(text, start_positions(text, joints, {}), "CONTROLLERS.yaml"))
     print("\n# CONTROLLERS.yaml:\n")
