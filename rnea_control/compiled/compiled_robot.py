@@ -62,6 +62,7 @@ class CompiledRobot:
         self._lock = Lock()
         self._base_parameters = base_parameters
         self._code: dict[tuple[str, Order | None, Precision, int], MachineCode] = {}
+        self._functions: dict[tuple[str, Order, Precision], Callable[..., None]] = {}
         # What makes the calls of each algorithm: Python, until it is compiled.
         calls_of = {name: partial(self._call, name, None) for name in ALGORITHMS}
         self._calls: Any = SimpleNamespace(**calls_of)
@@ -321,8 +322,11 @@ class CompiledRobot:
 
     def _bulk(self, name: str, order: Order, precision: Precision) -> Callable[..., None]:
         """The code of an algorithm for many samples, as a function of `ctypes`."""
-        address = self._machine_code(name, order, precision).address(order.value)
-        return self._function(name, address, 2)
+        key = (name, order, precision)
+        if key not in self._functions:
+            address = self._machine_code(name, order, precision).address(order.value)
+            self._functions[key] = self._function(name, address, 2)
+        return self._functions[key]
 
     def _function(self, name: str, address: int, counts: int = 0) -> Callable[..., None]:
         pointers = [ctypes.c_void_p] * (len(ALGORITHMS[name].arrays) + 1)
