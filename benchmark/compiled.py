@@ -52,7 +52,7 @@ def _compilation() -> Table:
         times = [traced]
         for order in (None, Order.sample_major):
             start = time.perf_counter()
-            assembled(assembly(program, order))
+            assembled(str(assembly(program, order)))
             times.append(time.perf_counter() - start)
         milliseconds = (f"{1e3 * each:.0f}" for each in times)
         table.rows.append((f"{name}, {model.nv}", *map(str, counts), base, *milliseconds))

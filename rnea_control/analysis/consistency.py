@@ -58,10 +58,10 @@ def physical_consistency(model: RobotModel) -> tuple[BodyConsistency, ...]:
     Links that are fixed to each other are checked as one body, in the same way as each single link
     was when the model was made, with a warning."""
     bodies = []
-    has_root = model.bodies[0, layout.INERTIA : layout.INERTIA + 10].any()
+    has_root = model.bodies[0, layout.PARAMETERS].any()
     for link in model.joint_links[0 if has_root else 1 :]:
         row = model.bodies[int(model.links[link, layout.LINK_BODY])]
-        matrix = pseudo_inertia_of(row[layout.INERTIA : layout.INERTIA + 10])
+        matrix = pseudo_inertia_of(row[layout.PARAMETERS])
         body = link_inertia_of(model.link_names[link], matrix)
         moments = np.linalg.eigvalsh(second_moment(body.inertia))
         largest = max(np.abs(moments).max(), _POINT * np.abs(matrix).max())

@@ -176,8 +176,9 @@ def constrained_forward_dynamics(
             that no acceleration keeps; something without inertia that could move.
     """
     n = model.nv
-    if np.shape(tau) != (n,) or not np.isfinite(tau).all():
-        raise ArgumentError(f"tau is {tau}; it must be {n} finite numbers")
+    for name, array, size in (("q", q, model.nq), ("v", v, n), ("tau", tau, n)):
+        if np.shape(array) != (size,) or not np.isfinite(array).all():
+            raise ArgumentError(f"{name} is {array}; it must be {size} finite numbers")
     bias = inverse_dynamics(model, ws, q, v, np.zeros(n), np.zeros(n), external_forces)
     M = crba(model, ws, q, np.zeros((n, n)))
     _, J, gamma = _relative_motion(model, ws, q, v, constraints)

@@ -99,7 +99,7 @@ def symbolic_dynamics(
     bodies, links = model.bodies, model.links
     at_zero = [_homogeneous(row) for row in bodies]
     links_at = [_homogeneous(link[layout.LINK_ROTATION :]) for link in links]
-    kinds = [np.split(row[layout.INERTIA : layout.INERTIA + 10], [1, 4]) for row in bodies]
+    kinds = [np.split(row[layout.PARAMETERS], [1, 4]) for row in bodies]
     inertias = [_pseudo_inertia([x for kind in row for x in _exact(kind)]) for row in kinds]
     for name, values in (parameters or {}).items():
         _check(name, model.link_names, values, 10)

@@ -10,9 +10,9 @@ from threading import Thread
 
 import numpy as np
 
-from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import Order, lanes
 from rnea_control.compiled.programs import ALGORITHMS
+from rnea_control.compiled.straight_line import Precision
 from rnea_control.dynamics.workspace import check_array, shapes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel

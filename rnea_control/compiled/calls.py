@@ -2,8 +2,8 @@
 
 Beside the code stands a function of Python's C interface, `entry`. It checks the arrays and that
 the robot's constants are what they were, runs the code, and returns the output; it allocates
-nothing. Whatever is not as it expects, it hands on to Python. Like kernels/array_argument.py it
-reads NumPy's own records; where that is not proven to work, Python makes all calls.
+nothing. Whatever is not as it expects, it hands on to Python. By kernels/array_argument.py it reads
+NumPy's own records; where that is not proven to work, Python makes all calls.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ from __future__ import annotations
 import ctypes
 import importlib
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
+from llvmlite import ir
+from numba import types
 
 from rnea_control.array_types import FloatArray
-from rnea_control.compiled.llvm_text import Kind, Lines, pointer_to
-from rnea_control.compiled.machine_code import ALONE, MachineCode, assembled
+from rnea_control.compiled.machine_code import ALONE, MachineCode, assembled, assembly
+from rnea_control.compiled.programs import BODIES, Program
+from rnea_control.compiled.straight_line import DOUBLE, INT64, Builder
+from rnea_control.compiled.tracing import Graph
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.compilation import ENTRY_MODULE, objection
 from rnea_control.kernels.kernel import READS_ARRAYS
@@ -28,78 +32,65 @@ from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
 _ENTRY, _NAME = "entry", ctypes.create_string_buffer(b"compiled")
-_FLOAT64 = np.dtype(np.float64)
 # Of Python's C interface.
 _METH_FASTCALL = 0x0080
-_OF_PYTHON = {
-    "Py_IncRef": "void @Py_IncRef(i64)",
-    "PyType_IsSubtype": "i32 @PyType_IsSubtype(i64, i64)",
-    "PyObject_VectorcallDict": "i64 @PyObject_VectorcallDict(i64, i64, i64, i64)",
-}
+_OF_PYTHON = "Py_IncRef", "PyType_IsSubtype", "PyObject_VectorcallDict"
 
 GRAVITY, ARMATURE = "gravity", "armature"
 # What setters change: columns of `model.bodies`, of the root's row for gravity.
 _COLUMNS = {
     GRAVITY: range(layout.BASE_ACCELERATION, layout.BASE_ACCELERATION + 3),
-    "inertia": range(layout.INERTIA, layout.INERTIA + 10),
+    "inertia": range(layout.COLUMNS)[layout.PARAMETERS],
     ARMATURE: range(layout.ARMATURE, layout.ARMATURE + 1),
 }
 
 
-def entry(shapes: Sequence[tuple[int, ...]]) -> str:
-    """`PyObject *entry(self, arguments, count)` in LLVM's language, to be put behind a program for
-    one sample. Addresses are integers in it.
+def add_entry(module: ir.Module, shapes: Sequence[tuple[int, ...]]) -> None:
+    """Puts `PyObject *entry(self, arguments, count)` beside a program for one sample.
 
     Args:
+        module: of `assembly`.
         shapes: of the program's inputs, then of its output.
     """
-    records, lines = importlib.import_module(ENTRY_MODULE), Lines(Kind(1))
-    array, descr = records.ArrayRecord, records.DescrRecord
+    arrays = importlib.import_module(ENTRY_MODULE)
+    record, field, pointer = arrays.ArrayRecord, arrays.field, arrays.POINTER
+    objects, integers = pointer.as_pointer(), INT64.as_pointer()
+    entry = ir.Function(module, ir.FunctionType(pointer, [objects, objects, INT64]), _ENTRY)
+    itself, arguments, count = entry.args
+    builder = Builder(entry.append_basic_block())
+    refused = entry.append_basic_block()
 
-    def load(address: str, offset: int, bits: int = 64) -> str:
-        at = lines.let(f"add i64 {address}, {offset}")
-        at = lines.let(f"inttoptr i64 {at} to {pointer_to(f'i{bits}')}")
-        return lines.let(f"load i{bits}, {pointer_to(f'i{bits}')} {at}")
+    def at(words: ir.Value, k: int) -> ir.Value:
+        return builder.load(builder.gep(words, [INT64(k)]))
 
-    def require(found: str, wanted: str | int, bits: int = 64) -> None:
-        right = lines.let(f"icmp eq i{bits} {found}, {wanted}")
-        lines.do(f"br i1 {right}, label {right}_holds, label %otherwise")
-        lines.label(f"{right[1:]}_holds")
+    def require(right: ir.Value) -> None:
+        accepted = entry.append_basic_block()
+        builder.cbranch(right, accepted, refused)
+        builder.position_at_end(accepted)
 
-    ndarray, otherwise, bodies, expected = (
-        load("%self", tuple.__basicsize__ + 8 * k) for k in range(4)
-    )
-    require("%count", len(shapes))
+    equal = partial(builder.icmp_signed, "==")
+    head = tuple.__basicsize__ // ctypes.sizeof(ctypes.c_void_p)
+    ndarray, otherwise, bodies, expected = (at(itself, head + k) for k in range(4))
+    require(equal(count, INT64(len(shapes))))
     data = []
     for k, shape in enumerate(shapes):
-        given = load("%arguments", 8 * k)
-        kinds = f"i64 {load(given, array.type.offset)}, i64 {ndarray}"
-        require(lines.let(f"call i32 @PyType_IsSubtype({kinds})"), 1, 32)
-        flags = records.READ_ONLY_FLAGS if k < len(shapes) - 1 else records.WANTED_FLAGS
-        found = load(given, array.flags.offset, 32)
-        require(lines.let(f"and i32 {found}, {flags}"), flags, 32)
-        dtype = load(given, array.descr.offset)
-        require(load(dtype, descr.type_num.offset, 32), _FLOAT64.num, 32)
-        require(load(dtype, descr.byteorder.offset, 8), ord(_FLOAT64.byteorder), 8)
-        require(load(given, array.nd.offset, 32), len(shape), 32)
-        dimensions = load(given, array.dimensions.offset)
+        given = at(arguments, k)
+        require(arrays.is_array(builder, given, ndarray))
+        kind = arrays.ArrayArgument(types.float64, len(shape), "C", k < len(shapes) - 1)
+        require(arrays.is_of(builder, given, kind))
+        dimensions = field(builder, given, record.dimensions, integers)
         for i, length in enumerate(shape):
-            require(load(dimensions, 8 * i), length)
-        data.append(load(given, array.data.offset))
-    numbers = load(bodies, array.data.offset)
-    changes = load(load(expected, array.data.offset), 0)
-    require(load(numbers, 8 * layout.CHANGES), changes)
-    pointer = pointer_to("double")
-    data = [lines.let(f"inttoptr i64 {at} to {pointer}") for at in (*data[:-1], numbers, data[-1])]
-    lines.do(f"call void @{ALONE}({', '.join(f'{pointer} {each}' for each in data)})")
-    lines.do(f"call void @Py_IncRef(i64 {given})")
-    lines.do(f"ret i64 {given}")
-    lines.label("otherwise")
-    call = f"@PyObject_VectorcallDict(i64 {otherwise}, i64 %arguments, i64 %count, i64 0)"
-    lines.do(f"ret i64 {lines.let(f'call i64 {call}')}")
-    declared = (f"declare {each}" for each in _OF_PYTHON.values())
-    head = f"define i64 @{_ENTRY}(i64 %self, i64 %arguments, i64 %count) {{"
-    return "\n".join(["", *declared, head, *lines.text, "}"])
+            require(equal(at(dimensions, i), INT64(length)))
+        data.append(field(builder, given, record.data, DOUBLE.as_pointer()))
+    own, known = (field(builder, each, record.data, integers) for each in (bodies, expected))
+    require(equal(at(own, layout.CHANGES), at(known, 0)))
+    data.insert(-1, builder.bitcast(own, DOUBLE.as_pointer()))
+    builder.call(module.get_global(ALONE), data)
+    builder.external("Py_IncRef", ir.VoidType(), given)
+    builder.ret(given)
+    builder.position_at_end(refused)
+    all_given = otherwise, arguments, count, pointer(None)
+    builder.ret(builder.external("PyObject_VectorcallDict", pointer, *all_given))
 
 
 def function(
@@ -134,13 +125,12 @@ def direct() -> bool:
 def _objection() -> str:
     for name in _OF_PYTHON:
         llvm.add_symbol(name, c_address(getattr(ctypes.pythonapi, name)))
-    pointer = pointer_to("double")
-    program = f"""define void @{ALONE}({pointer} %x, {pointer} %bodies, {pointer} %output) {{
-  %number = load double, {pointer} %x
-  store double %number, {pointer} %output
-  ret void
-}}"""
-    code = MachineCode(assembled(program + entry([(1, 2), (1,)])))
+    graph = Graph()
+    first = graph.input("x", 0).reference
+    shapes: dict[str, tuple[int, ...]] = {"x": (1, 2), BODIES: (1, layout.COLUMNS)}
+    module = assembly(Program("first", shapes, graph, (first,)))
+    add_entry(module, [(1, 2), (1,)])
+    code = MachineCode(assembled(str(module)))
     bodies, expected = np.zeros((1, layout.COLUMNS)), np.zeros(1)
     call = function(code, lambda *arguments: arguments, bodies, expected)
     x, output, frozen = np.array([[3.0, 4.0]]), np.zeros(1), np.zeros(1)

@@ -17,9 +17,9 @@ import numpy as np
 from rnea_control.array_types import Matrices, Matrix, Vector
 from rnea_control.compiled import batches, calls, machine_code
 from rnea_control.compiled.batches import Array
-from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import ALONE, MachineCode, Order, assembly, object_code
 from rnea_control.compiled.programs import ALGORITHMS, WITH_FORCES, Program, trace
+from rnea_control.compiled.straight_line import Precision
 from rnea_control.dynamics.regressor import parameter_count
 from rnea_control.dynamics.workspace import check_array, link_index, shapes
 from rnea_control.exceptions import ArgumentError
@@ -313,11 +313,11 @@ class CompiledRobot:
             key = (name, order, precision, link)
             code = self._code.get(key)
             if code is None:
-                text = assembly(self._trace(name, link), order, precision=precision)
+                module = assembly(self._trace(name, link), order, precision=precision)
                 if order is None and calls.direct():
                     shape_of = shapes(self.model)
-                    text += calls.entry([shape_of[each] for each in ALGORITHMS[name].arrays])
-                code = self._code[key] = MachineCode(object_code(text))
+                    calls.add_entry(module, [shape_of[each] for each in ALGORITHMS[name].arrays])
+                code = self._code[key] = MachineCode(object_code(module))
             return code
 
     def _bulk(self, name: str, order: Order, precision: Precision) -> Callable[..., None]:

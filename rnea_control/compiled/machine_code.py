@@ -1,5 +1,5 @@
-"""Programs as machine code of this computer: functions in LLVM's language, for one sample and for
-many; the object files that Numba's LLVM makes of them, kept on disk; and a header in C."""
+"""Programs as machine code of this computer: functions for one sample and for many; the object
+files that Numba's LLVM makes of them, kept on disk; and a header in C."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from functools import cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
+from llvmlite import ir
 
-from rnea_control.compiled import llvm_text
-from rnea_control.compiled.llvm_text import Kind, Lines, Precision, StraightLine, pointer_to
 from rnea_control.compiled.programs import ALGORITHMS, BODIES, Program
+from rnea_control.compiled.straight_line import (
+    DOUBLE,
+    INT64,
+    Builder,
+    Precision,
+    StraightLine,
+    add_sincos,
+    vector,
+)
 from rnea_control.dynamics.workspace import shapes
 from rnea_control.kernels.disk_cache import directories, read_sealed, write_sealed
 from rnea_control.kernels.fingerprint import environment, processor
@@ -63,9 +71,10 @@ def lanes(precision: Precision = Precision.double) -> int:
     return doubles * Precision.double.value // precision.value
 
 
-def object_code(text: str) -> bytes:
-    """An object file of what `assembly` wrote, from disk if it was made before and is not damaged
+def object_code(module: ir.Module) -> bytes:
+    """An object file of what `assembly` made, from disk if it was made before and is not damaged
     there."""
+    text = str(module)
     digest = hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()
     file = f"robot.{digest}.o"
     folders = directories(__file__)
@@ -84,22 +93,21 @@ def assembly(
     order: Order | None = None,
     name: str = ALONE,
     precision: Precision = Precision.double,
-) -> str:
+) -> ir.Module:
     """The function of one sample, called `name`, or one for many that lie in `order`, in LLVM's
     language. That of one sample is in double precision."""
-    kind = Kind(lanes(precision), precision)
-    angles = Kind(kind.lanes)
-    kinds = {each.name: each for each in (Kind(1), angles, kind)}.values()
-    parts = [llvm_text.declarations(kinds), llvm_text.sincos_function(angles)]
+    module = ir.Module()
+    module.triple = ""  # this computer's
+    sincos = add_sincos(module, vector(lanes(precision)))
     if order is None:
-        parts.append(_alone(program, angles, name))
+        _add_alone(module, program, sincos, name)
     else:
-        parts += [_gather_declarations(kind), _bulk(program, kind, order)]
-    return "\n\n".join(parts)
+        _add_bulk(module, program, sincos, order, precision)
+    return module
 
 
 def assembled(text: str) -> bytes:
-    """An object file."""
+    """An object file of a module's text."""
     module = llvm.parse_assembly(text)
     module.verify()
     return bytes(_target().emit_object(module))
@@ -153,127 +161,90 @@ def _target() -> llvm.TargetMachine:
     )
 
 
-def _alone(program: Program, angles: Kind, name: str) -> str:
+def _begun(
+    module: ir.Module, name: str, program: Program, number: ir.Type, integers: int = 0
+) -> tuple[Builder, dict[str, ir.Value], list[ir.Value]]:
+    """`void name(inputs..., bodies, output, integers...)`: a builder at its beginning, its arrays
+    by name, and the integers."""
+    names = (*program.inputs, OUTPUT)
+    types = [(DOUBLE if array == BODIES else number).as_pointer() for array in names]
+    type_ = ir.FunctionType(ir.VoidType(), [*types, *[INT64] * integers])
+    function = ir.Function(module, type_, name)
+    arguments = list(function.args)
+    arrays = dict(zip(names, arguments, strict=False))
+    return Builder(function.append_basic_block()), arrays, arguments[len(names) :]
+
+
+def _add_alone(module: ir.Module, program: Program, sincos: ir.Function, name: str) -> None:
     """`void name(inputs..., bodies, output)`: the program for one sample."""
-    lines, pointer = Lines(Kind(1)), pointer_to("double")
+    builder, arrays, _ = _begun(module, name, program, DOUBLE)
 
-    def load(array: str, index: int) -> str:
-        return lines.let(f"load double, {pointer} {lines.entry(array, str(index))}")
+    def load(array: str, index: int) -> ir.Value:
+        return builder.load(builder.gep(arrays[array], [INT64(index)]))
 
-    def store(index: int, value: str) -> None:
-        lines.do(f"store double {value}, {pointer} {lines.entry(OUTPUT, str(index))}")
+    def store(index: int, value: ir.Value) -> None:
+        builder.store(value, builder.gep(arrays[OUTPUT], [INT64(index)]))
 
-    StraightLine(program, lines, load, store).write(angles)
-    lines.do("ret void")
-    arguments = ", ".join(f"{pointer} %{each}" for each in (*program.inputs, OUTPUT))
-    return "\n".join([f"define void @{name}({arguments}) {{", *lines.text, "}"])
+    StraightLine(program, builder, DOUBLE, load, store).write(sincos)
+    builder.ret_void()
 
 
-def _bulk(program: Program, kind: Kind, order: Order) -> str:
+def _add_bulk(
+    module: ir.Module, program: Program, sincos: ir.Function, order: Order, precision: Precision
+) -> None:
     """`void rows or columns(inputs..., bodies, output, i64 stride, i64 count)`: the program for as
     many samples at a time as a register has lanes. The last group ends with the last sample, and
     may repeat some of the samples before it. `count` is at least the number of lanes. From an entry
     of a sample to the next entry there are `stride` numbers in columns."""
-    lines = Lines(kind)
-    lines.label("entry")
-    last = lines.let(f"sub i64 %count, {kind.lanes}")
-    lines.do("br label %next")
-    lines.label("next")
-    lines.do("%k = phi i64 [ 0, %entry ], [ %following, %next ]")
-    samples = _Samples(program, lines, order)
-    # What a sample's row takes is written side by side, at the end.
-    late: dict[int, str] = {}
-    store = samples.store if order is Order.entry_major else late.__setitem__
-    StraightLine(program, lines, samples.load, store).write(Kind(kind.lanes))
-    for index, value in sorted(late.items()):
-        samples.store(index, value)
-    step = lines.let(f"add i64 %k, {kind.lanes}")
-    within = lines.let(f"icmp slt i64 {step}, {last}")
-    lines.do(f"%following = select i1 {within}, i64 {step}, i64 {last}")
-    finished = lines.let(f"icmp eq i64 %k, {last}")
-    lines.do(f"br i1 {finished}, label %end, label %next")
-    lines.label("end")
-    lines.do("ret void")
-    arguments = ", ".join(
-        f"{pointer_to('double' if name == BODIES else kind.number)} %{name}"
-        for name in (*program.inputs, OUTPUT)
-    )
-    head = f"define void @{order.value}({arguments}, i64 %stride, i64 %count) {{"
-    return "\n".join([head, *lines.text, "}"])
+    kind, size = vector(lanes(precision), precision), precision.value
+    builder, arrays, (stride, count) = _begun(module, order.value, program, kind.element, 2)
+    entry, width = builder.block, INT64(kind.count)
+    last = builder.sub(count, width)
+    group, end = builder.append_basic_block(), builder.append_basic_block()
+    builder.branch(group)
+    builder.position_at_end(group)
+    k = builder.phi(INT64)  # the group's first sample
+    k.add_incoming(INT64(0), entry)
+    lengths = {name: math.prod(shape) for name, shape in program.inputs.items()}
+    lengths[OUTPUT] = len(program.results)
+    integers = ir.VectorType(INT64, kind.count)
+    steps = {
+        name: integers([n * lane for lane in range(kind.count)]) for name, n in lengths.items()
+    }
 
-
-class _Samples:
-    """Reads and writes an entry of the samples from %k on, one in each lane."""
-
-    def __init__(self, program: Program, lines: Lines, order: Order) -> None:
-        self._lengths = {name: math.prod(shape) for name, shape in program.inputs.items()}
-        self._lengths[OUTPUT] = len(program.results)
-        self._lines = lines
-        self._together = order is Order.entry_major
-        # Pointers to a number of a sample, and to what a register holds.
-        self._one = pointer_to(lines.kind.number)
-        self._wide = pointer_to(lines.kind.name)
-        self._bytes = lines.kind.precision.value
-        self._all = f"<{lines.kind.lanes} x i1> <{', '.join(['i1 true'] * lines.kind.lanes)}>"
-
-    def load(self, array: str, index: int) -> str:
-        lines, kind = self._lines, self._lines.kind
-        if array == BODIES:  # the same for all samples
-            at = lines.entry(array, str(index))
-            one = lines.let(f"load double, {pointer_to('double')} {at}")
-            one = lines.converted(one, Kind(1), Kind(1, kind.precision))
-            first = lines.let(f"insertelement {kind.name} undef, {kind.number} {one}, i32 0")
-            zeros = f"<{kind.lanes} x i32> zeroinitializer"
-            return lines.let(f"shufflevector {kind.name} {first}, {kind.name} undef, {zeros}")
-        if self._together:
-            at = self._address(array, index)
-            return lines.let(f"load {kind.name}, {self._wide} {at}, align {self._bytes}")
-        gather = f"call {kind.name} @llvm.masked.gather.{_overload(kind)}"
-        at = self._addresses(array, index)
-        return lines.let(f"{gather}({at}, i32 {self._bytes}, {self._all}, {kind.name} undef)")
-
-    def store(self, index: int, value: str) -> None:
-        lines, kind = self._lines, self._lines.kind
-        if self._together:
-            at = self._address(OUTPUT, index)
-            lines.do(f"store {kind.name} {value}, {self._wide} {at}, align {self._bytes}")
-            return
-        scatter = f"call void @llvm.masked.scatter.{_overload(kind)}"
-        at = self._addresses(OUTPUT, index)
-        lines.do(f"{scatter}({kind.name} {value}, {at}, i32 {self._bytes}, {self._all})")
-
-    def _address(self, array: str, index: int) -> str:
-        """Of the entry of sample %k; those of the next samples lie behind it."""
-        lines = self._lines
-        row = lines.let(f"mul i64 %stride, {index}")
-        at = lines.entry(array, lines.let(f"add i64 {row}, %k"), lines.kind.number)
-        if self._wide == self._one:
-            return at
-        return lines.let(f"bitcast {self._one} {at} to {self._wide}")
-
-    def _addresses(self, array: str, index: int) -> str:
+    def address(array: str, index: int) -> ir.Value:
         """Of the entry of each sample."""
-        lines, length = self._lines, self._lengths[array]
-        lanes, number = lines.kind.lanes, lines.kind.number
-        first = lines.let(f"mul i64 %k, {length}")
-        first = lines.let(f"add i64 {first}, {index}")
-        at = lines.entry(array, first, number)
-        steps = "<" + ", ".join(f"i64 {lane * length}" for lane in range(lanes)) + ">"
-        vector = f"<{lanes} x i64> {steps}"
-        all_ = lines.let(f"getelementptr {number}, {self._one} {at}, {vector}")
-        return f"<{lanes} x {self._one}> {all_}"
+        first = builder.add(builder.mul(k, INT64(lengths[array])), INT64(index))
+        return builder.apart(builder.gep(arrays[array], [first]), steps[array])
 
+    def address_of_column(array: str, index: int) -> ir.Value:
+        """Of the entry of sample k; those of the next samples lie behind it."""
+        first = builder.add(builder.mul(stride, INT64(index)), k)
+        return builder.bitcast(builder.gep(arrays[array], [first]), kind.as_pointer())
 
-def _gather_declarations(kind: Kind) -> str:
-    """What `_bulk` calls where samples lie apart."""
-    many, mask = f"<{kind.lanes} x {pointer_to(kind.number)}>", f"<{kind.lanes} x i1>"
-    suffix = _overload(kind)
-    return (
-        f"declare {kind.name} @llvm.masked.gather.{suffix}({many}, i32, {mask}, {kind.name})\n"
-        f"declare void @llvm.masked.scatter.{suffix}({kind.name}, {many}, i32, {mask})"
-    )
+    def load(array: str, index: int) -> ir.Value:
+        if array == BODIES:  # the same for all samples
+            one = builder.load(builder.gep(arrays[array], [INT64(index)]))
+            return builder.in_all_lanes(one, kind)
+        if order is Order.sample_major:
+            return builder.gather(address(array, index), kind, size)
+        return builder.load(address_of_column(array, index), align=size)
 
+    # What a sample's row takes is written side by side, at the end.
+    late: dict[int, ir.Value] = {}
 
-def _overload(kind: Kind) -> str:
-    to = "" if pointer_to("double") == "ptr" else Kind(1, kind.precision).suffix
-    return f"{kind.suffix}.v{kind.lanes}p0{to}"
+    def store(index: int, value: ir.Value) -> None:
+        if order is Order.sample_major:
+            late[index] = value
+        else:
+            builder.store(value, address_of_column(OUTPUT, index), align=size)
+
+    StraightLine(program, builder, kind, load, store).write(sincos)
+    for index, value in sorted(late.items()):
+        builder.scatter(value, address(OUTPUT, index), size)
+    step = builder.add(k, width)
+    following = builder.select(builder.icmp_signed("<", step, last), step, last)
+    k.add_incoming(following, group)
+    builder.cbranch(builder.icmp_signed("==", k, last), end, group)
+    builder.position_at_end(end)
+    builder.ret_void()

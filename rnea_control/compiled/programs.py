@@ -24,7 +24,7 @@ from rnea_control.exceptions import TraceError
 from rnea_control.kernels.compilation import source
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
-from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
+from rnea_control.model.rigid_body import pseudo_inertia_of, ten_parameters
 
 Recorded = np.ndarray  # of numbers and Numbers
 
@@ -145,7 +145,7 @@ def trace(
     rotations = bodies[:, layout.ROTATION : layout.ROTATION + 9]
     rotations[1:][np.abs(rotations[1:]) < _RIGHT_ANGLE] = 0.0
     if base_parameters:
-        inertia = range(layout.INERTIA, layout.INERTIA + 10)
+        inertia = range(layout.COLUMNS)[layout.PARAMETERS]
         bodies = _regrouped(bodies, {row for row, column in variable if column in inertia})
     bodies = bodies.astype(object)
     for row, column in variable:
@@ -192,17 +192,17 @@ def _regrouped(bodies: FloatArray, kept: Collection[int]) -> FloatArray:
         parent = int(row[layout.PARENT])
         if row[layout.MOTION] != layout.AXIS or i in kept or parent in kept:
             continue
-        own = row[layout.INERTIA : layout.INERTIA + 10]
+        own = row[layout.PARAMETERS]
         moved = np.zeros(10)
         if row[layout.S_LINEAR] == 0.0:
             moved[[_M, _MCZ, _IXX, _IYY]] = own[[_M, _MCZ, _IYY, _IYY]]
         elif row[layout.S_ANGULAR] == 0.0:
             moved[_IXX:] = own[_IXX:]
         own -= moved
-        R_PB = row[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3)
-        X_PB = homogeneous(R_PB, row[layout.TRANSLATION : layout.TRANSLATION + 3])
-        in_parent = ten_parameters(X_PB @ pseudo_inertia_of(moved) @ X_PB.T)
-        bodies[parent, layout.INERTIA : layout.INERTIA + 10] += in_parent
+        X_PB = layout.placement(row)
+        bodies[parent, layout.PARAMETERS] += ten_parameters(
+            X_PB @ pseudo_inertia_of(moved) @ X_PB.T
+        )
     return bodies
 
 

@@ -107,15 +107,12 @@ def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
             f"link {link!r} stands still with {model.root_link!r}: no torque tells what it carries"
         )
     body = rows.index(model.links[k, layout.LINK_BODY])
-    X_CL = np.linalg.solve(_placement(model, model.joint_links[body + 1]), _placement(model, k))
+    X_BC, X_BL = (
+        layout.placement(model.links[each], layout.LINK_ROTATION)
+        for each in (model.joint_links[body + 1], k)
+    )
+    X_CL = np.linalg.solve(X_BC, X_BL)
     return body, _ten_of(np.asarray(X_CL, np.float64), map(pseudo_inertia_of, np.eye(SIZE)))
-
-
-def _placement(model: RobotModel, link: int) -> FloatArray:
-    """X_BL of a link in its body's row."""
-    row = model.links[link]
-    rotation = row[layout.LINK_ROTATION : layout.LINK_TRANSLATION].reshape(3, 3)
-    return homogeneous(rotation, row[layout.LINK_TRANSLATION :])
 
 
 def _roots(model: RobotModel) -> dict[str, FloatArray]:

@@ -69,6 +69,9 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
             freedom.
         motion: of its joints.
         delay: by which the efforts are later, [s]; from the data by default.
+
+    Raises:
+        IdentificationError: no link that moves has a mass.
     """
     recorded = [each for each in _of_signals(model, motion) if each.joints]
     # Some ranges of a long motion say as much.

@@ -158,10 +158,12 @@ def plan_excitation(
 
 
 def _effort_scale(model: RobotModel, limits: ExcitationLimits) -> FloatArray:
-    """The effort limits, or the largest of random torques within the other limits, shape (nv,)."""
+    """The effort limits, or the largest of random torques within the other limits, shape (nv,): of
+    all joints for one that moves nothing, and 1 if none moves anything."""
     q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 1000, model.nv))
     states = limits.middle + limits.half * q, limits.velocity * v, limits.acceleration * a
     largest = np.abs(inverse_dynamics_batch(model, *states)).max(axis=0)
+    largest[largest <= _ROUNDING * largest.max()] = largest.max() or 1.0
     return np.where(np.isfinite(model.effort_limit), model.effort_limit, largest)
 
 

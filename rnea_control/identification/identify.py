@@ -95,8 +95,8 @@ def identify(
         delay: by which the efforts are later than the motion, [s]; from the data by default.
 
     Raises:
-        IdentificationError: joints of several degrees of freedom, nothing moves, or no physically
-            consistent parameters.
+        IdentificationError: joints of several degrees of freedom, nothing moves, no link has a
+            mass, or no physically consistent parameters.
     """
     space = ParameterSpace(model, motion)
     prior = space.beta(space.start)

@@ -26,6 +26,7 @@ from scipy.ndimage import uniform_filter1d
 
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.compiled import CompiledRobot
+from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import (
     SIZE,
     ParameterSpace,
@@ -87,6 +88,9 @@ class TorqueEvidence:
         rough: mean square of what is left out of the efforts, noise of high frequency, shape (nv,).
         spread: variance of the rest, shape (nv,).
         as_described: the reading that should be right.
+
+    Raises:
+        IdentificationError: no link that moves has a mass.
     """
 
     def __init__(self, model: RobotModel, robot: CompiledRobot, motion: Motion) -> None:
@@ -105,7 +109,12 @@ class TorqueEvidence:
         self.declared = np.append(space.start, 1.0)
         self._center = self._bodies(self.declared)
         self._precision = np.append(space.prior, 1.0)
-        mass = sum(model.link_inertias[link][3, 3] for link in model.child_links)
+        mass = sum(model.link_inertias[link][3, 3] for link in space.inertias(space.start))
+        if not mass:
+            raise IdentificationError(
+                f"no link of {model.name!r} that moves has a mass, so nothing tells whether the "
+                "efforts are its torques; give the links masses in the URDF, estimates will do"
+            )
         self._precision[space.load] = (LOAD_PART * mass) ** -2
         self._positive = np.zeros(len(self.declared), np.bool_)
         self._positive[of_actuators[:-nv]] = True
@@ -244,7 +253,8 @@ class TorqueEvidence:
         return scale, np.clip(left, 0.0, 1.0)
 
     def gravity_of(self, fit: Fit) -> FloatArray:
-        """The gravity that fits the URDF's masses best beside friction, rotors and offsets."""
+        """The gravity that fits the URDF's masses best beside friction, rotors and offsets; 0 in a
+        direction in which it makes no torque, as across the plane of a planar arm."""
         nv, phi = self.model.nv, self._to_phi @ self._bodies(self.declared)
         Y = self._regressor(np.zeros(3))
         without = Y @ phi
@@ -254,7 +264,8 @@ class TorqueEvidence:
         scaled = weight * fit.reading.scale
         A = np.stack([(scaled * each).ravel() for each in (*by_axis, *of_actuators)], axis=1)
         rest = weight * self._efforts[:, fit.reading.order] - scaled * without
-        size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        size = np.linalg.norm(A, axis=0)
+        size = np.maximum(size, max(1e-9 * size.max(), 1e-300))
         x = np.linalg.lstsq(A / size, rest.ravel(), rcond=1e-6)[0]
         return np.asarray((x / size)[:3])
 

@@ -26,7 +26,7 @@ from rnea_control.kernels.compilation import refusal
 
 _BYTE = ir.IntType(8)
 _INT = ir.IntType(8 * ctypes.sizeof(ctypes.c_int))
-_POINTER = _BYTE.as_pointer()
+POINTER = _BYTE.as_pointer()
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE
 WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
 READ_ONLY_FLAGS = 0x0001 | 0x0100
@@ -98,12 +98,14 @@ def entry_signature(signature: str) -> Any:
 def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
     builder = c.builder
     array = c.context.make_array(kind)(c.context, builder)
-    record = builder.bitcast(value, _POINTER)
+    record = builder.bitcast(value, POINTER)
     fits = cgutils.alloca_once_value(builder, cgutils.false_bit)
+    known = builder.module.globals.get(_NDARRAY)
+    ndarray = known or ir.GlobalVariable(builder.module, _BYTE, _NDARRAY)
     # The second test reads what only an array has, so it must not start before the first is done.
-    with builder.if_then(_is_array(builder, record), likely=True):
-        is_of = _is_of(builder, record, kind)
-        with builder.if_then(is_of, likely=True):
+    with builder.if_then(is_array(builder, record, ndarray), likely=True):
+        is_right = is_of(builder, record, kind)
+        with builder.if_then(is_right, likely=True):
             builder.store(cgutils.true_bit, fits)
             _read(builder, record, kind, array)
             array.parent = value
@@ -113,25 +115,24 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
     return NativeValue(array._getvalue(), is_error=refused)
 
 
-def _is_array(builder: ir.IRBuilder, record: ir.Value) -> ir.Value:
-    """Whether the object is a numpy.ndarray: by its true type, as `__class__` can be faked."""
-    module = builder.module
-    ndarray = module.globals.get(_NDARRAY) or ir.GlobalVariable(module, _BYTE, _NDARRAY)
-    of_python = ir.FunctionType(_INT, [_POINTER, _POINTER])
-    is_subtype = cgutils.get_or_insert_function(module, of_python, "PyType_IsSubtype")
-    type_ = _field(builder, record, ArrayRecord.type, _POINTER)
+def is_array(builder: ir.IRBuilder, record: ir.Value, ndarray: ir.Value) -> ir.Value:
+    """Whether the object at an address is a numpy.ndarray, which is at another one: by its true
+    type, as `__class__` can be faked."""
+    of_python = ir.FunctionType(_INT, [POINTER, POINTER])
+    is_subtype = cgutils.get_or_insert_function(builder.module, of_python, "PyType_IsSubtype")
+    type_ = field(builder, record, ArrayRecord.type, POINTER)
     return cgutils.is_not_null(builder, builder.call(is_subtype, [type_, ndarray]))
 
 
-def _is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Value:
+def is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Value:
     """Whether the array has this type, number of dimensions and layout."""
     dtype = as_dtype(kind.dtype)
     wanted = _INT(WANTED_FLAGS if kind.mutable else READ_ONLY_FLAGS)
-    descr = _field(builder, record, ArrayRecord.descr, _POINTER)
-    nd = _field(builder, record, ArrayRecord.nd, _INT)
-    flags = _field(builder, record, ArrayRecord.flags, _INT)
-    type_num = _field(builder, descr, DescrRecord.type_num, _INT)
-    byte_order = _field(builder, descr, DescrRecord.byteorder, _BYTE)
+    descr = field(builder, record, ArrayRecord.descr, POINTER)
+    nd = field(builder, record, ArrayRecord.nd, _INT)
+    flags = field(builder, record, ArrayRecord.flags, _INT)
+    type_num = field(builder, descr, DescrRecord.type_num, _INT)
+    byte_order = field(builder, descr, DescrRecord.byteorder, _BYTE)
     checks = (
         builder.icmp_signed("==", nd, _INT(kind.ndim)),
         builder.icmp_signed("==", builder.and_(flags, wanted), wanted),
@@ -144,20 +145,20 @@ def _is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.V
 def _read(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument, array: Any) -> None:
     """Fills Numba's structure of the array."""
     size = array.itemsize.type
-    dimensions = _field(builder, record, ArrayRecord.dimensions, size.as_pointer())
+    dimensions = field(builder, record, ArrayRecord.dimensions, size.as_pointer())
     shape = [builder.load(builder.gep(dimensions, [_INT(i)])) for i in range(kind.ndim)]
     strides = [size(as_dtype(kind.dtype).itemsize)]
     for length in shape[:0:-1]:
         strides.insert(0, builder.mul(length, strides[0]))
     array.meminfo = cgutils.get_null_value(array.meminfo.type)
-    array.data = _field(builder, record, ArrayRecord.data, array.data.type)
+    array.data = field(builder, record, ArrayRecord.data, array.data.type)
     array.itemsize = strides[-1]
     array.nitems = reduce(builder.mul, shape)
     array.shape = cgutils.pack_array(builder, shape)
     array.strides = cgutils.pack_array(builder, strides)
 
 
-def _field(builder: ir.IRBuilder, record: ir.Value, field: Any, type_: ir.Type) -> ir.Value:
+def field(builder: ir.IRBuilder, record: ir.Value, field: Any, type_: ir.Type) -> ir.Value:
     """Loads a field of a record, at the offset that it has in the ctypes structure."""
     address = builder.gep(record, [_INT(field.offset)])
     return builder.load(builder.bitcast(address, type_.as_pointer()))

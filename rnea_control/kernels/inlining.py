@@ -8,9 +8,8 @@ that prove themselves on a small function before the first compilation; else all
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numba
@@ -18,24 +17,18 @@ import numba
 from rnea_control.kernels.compilation import OPTIONS, objection
 
 _CONSEQUENCE = "Kernels take longer to compile"
-_PARTS = (("codegen", "JITCodeLibrary"), ("compiler", "Compiler"), ("registry", "CPUDispatcher"))
-_found: list[Any] = []
-
-
-def _find() -> None:
-    for module, name in _PARTS:
-        _found.append(getattr(importlib.import_module(f"numba.core.{module}"), name))
-
-
 # Why all of it is done for each function; empty if it is not.
-MISSING = objection(_find, _CONSEQUENCE)
-_Library: Any
-_Compiler: Any
-_Dispatcher: Any
-_Library, _Compiler, _Dispatcher = (object,) * 3 if MISSING else _found
+MISSING = ""
+try:
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+    from numba.core.registry import CPUDispatcher
+except ImportError as error:
+    MISSING = objection(partial(str, error), _CONSEQUENCE)
+    JITCodeLibrary = Compiler = CPUDispatcher = object  # type: ignore[misc, assignment]
 
 
-class _Unfinished(_Library):
+class _Unfinished(JITCodeLibrary):
     """Code that is optimized and translated only with the code that it is linked into."""
 
     def _optimize_final_module(self) -> None:
@@ -45,19 +38,19 @@ class _Unfinished(_Library):
         self._finalized = True
 
 
-class _Pipeline(_Compiler):
+class _Pipeline(Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
         *_, flags, _ = others
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         super().__init__(typing, target, _Unfinished(target.codegen(), "inlined"), *others)
 
 
-class _OnTrial(_Dispatcher):
+class _OnTrial(CPUDispatcher):
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)
 
     def compile(self, signature: Any) -> Any:
-        self._compiler.pipeline_class = _Pipeline
+        self._compiler.pipeline_class = _Pipeline  # type: ignore[attr-defined]
         return super().compile(signature)
 
     def add_overload(self, result: Any) -> None:
@@ -72,7 +65,7 @@ class _OnTrial(_Dispatcher):
 
 class _Inlined(_OnTrial):
     def compile(self, signature: Any) -> Any:
-        return super().compile(signature) if _proven() else _Dispatcher.compile(self, signature)
+        return super().compile(signature) if _proven() else CPUDispatcher.compile(self, signature)
 
 
 def inlined(function: Callable[..., Any], kind: Any = _Inlined) -> Any:

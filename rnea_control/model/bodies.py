@@ -46,6 +46,7 @@ ROTATION = 0
 TRANSLATION = 9
 BASE_ACCELERATION = TRANSLATION  # of row 0
 INERTIA = 12
+PARAMETERS = slice(INERTIA, INERTIA + 10)
 PARENT, MOTION, S_ANGULAR, S_LINEAR, Q, V, RATIO, OFFSET, ARMATURE, POSITION = range(22, 32)
 COLUMNS = 32
 
@@ -56,7 +57,7 @@ LINE, CIRCLE, FOLLOWER = range(3)
 
 # Columns of a row of the links array: the row of the link's body, and where the link's frame L is
 # in it, R_BL row by row and p_BL.
-LINK_BODY, LINK_ROTATION, LINK_TRANSLATION = 0, 1, 10
+LINK_BODY, LINK_ROTATION = 0, 1
 
 # Rows of the array of friction parameters, which has a column for each velocity.
 DAMPING, COULOMB, TORQUE_OFFSET = FRICTION_ROWS = range(3)
@@ -118,11 +119,16 @@ def merge_bodies(description: RobotDescription, selection: JointSelection) -> Bo
         placements[joint.child] = (row, transform)
         pseudo_inertias[row] += transform @ inertias[joint.child] @ transform.T
     for each, inertia in zip(rows, pseudo_inertias, strict=True):
-        each[INERTIA : INERTIA + 10] = ten_parameters(inertia)
+        each[PARAMETERS] = ten_parameters(inertia)
     links = np.array(
         [[row, *X[:3, :3].ravel(), *X[:3, 3]] for row, X in placements.values()], dtype=np.float64
     )
     return Bodies(np.ascontiguousarray(rows), links, tuple(placements), last_rows)
+
+
+def placement(row: FloatArray, first: int = ROTATION) -> FloatArray:
+    """X_PB of a body's row at zero position; with `LINK_ROTATION`, X_BL of a link's row."""
+    return homogeneous(row[first : first + 9].reshape(3, 3), row[first + 9 : first + 12])
 
 
 def _row(

@@ -17,7 +17,7 @@ from rnea_control.model import bodies as layout
 from rnea_control.model import robot_description
 from rnea_control.model.joint_selection import select_joints
 from rnea_control.model.joints import WITH_QUATERNION, Joint
-from rnea_control.model.rigid_body import homogeneous, payload_inertia, ten_parameters
+from rnea_control.model.rigid_body import payload_inertia, ten_parameters
 from rnea_control.model.robot_description import RobotDescription
 from rnea_control.model.suspicions import suspicions
 from rnea_control.model.urdf_text import read_urdf_file
@@ -134,7 +134,7 @@ class RobotModel:
         self.joint_links = np.array([self._place_of(link) for link in links])
         self.joint_rows = {name: merged.rows[name] for name in at}
         self.link_inertias = {link: description.inertias[link] for link in self.link_names}
-        self._own_inertias = merged.array[:, layout.INERTIA : layout.INERTIA + 10].copy()
+        self._own_inertias = merged.array[:, layout.PARAMETERS].copy()
         self._payloads: dict[str, FloatArray] = {}
         self.gravity = gravity
         self.warnings = suspicions(description, selection, merged, self._gravity)
@@ -308,10 +308,9 @@ class RobotModel:
         for name, payload in self._payloads.items():
             place = self.links[self._place_of(name)]
             if place[layout.LINK_BODY] == row:
-                rotation = place[layout.LINK_ROTATION : layout.LINK_TRANSLATION].reshape(3, 3)
-                transform = homogeneous(rotation, place[layout.LINK_TRANSLATION :])
+                transform = layout.placement(place, layout.LINK_ROTATION)
                 parameters += ten_parameters(transform @ payload @ transform.T)
-        self.bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
+        self.bodies[row, layout.PARAMETERS] = parameters
         self.bodies[0, layout.CHANGES] += 1.0
 
     def copy(self) -> RobotModel:

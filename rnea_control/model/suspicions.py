@@ -110,7 +110,7 @@ def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> l
 def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> Iterator[str]:
     """A sentence for the joints that move nothing. A link without inertia between others, as in a
     universal joint made of two revolute ones, is no fault: its joint moves what comes after."""
-    carries = [row[layout.INERTIA : layout.INERTIA + 10].any() for row in merged.array]
+    carries = [row[layout.PARAMETERS].any() for row in merged.array]
     for row in range(len(carries) - 1, 0, -1):
         carries[int(merged.array[row, layout.PARENT])] |= carries[row]
     idle = [joint for joint in joints if not carries[merged.rows[joint.name]]]
@@ -125,9 +125,7 @@ def _forgotten_inertial(joints: Sequence[Joint], merged: layout.Bodies) -> Itera
     """A sentence for the only link without inertia among several that have one, if the next joint
     is at a distance: axes that meet in a point may have nothing between them."""
     bodies, rows = merged.array, merged.rows
-    bare = [
-        j for j in joints if not bodies[rows[j.name], layout.INERTIA : layout.INERTIA + 10].any()
-    ]
+    bare = [j for j in joints if not bodies[rows[j.name], layout.PARAMETERS].any()]
     if len(bare) == 1 and len(joints) > _ENOUGH_LINKS:
         after = bodies[1:][bodies[1:, layout.PARENT] == rows[bare[0].name]]
         if (np.abs(after[:, layout.TRANSLATION : layout.TRANSLATION + 3]) > _DISTANCE).any():

@@ -31,12 +31,13 @@ def in_real_time(
 ) -> Iterator[int]:
     """Publishes a state and steps the arm once a period of real time, as long as `running` says so;
     gives the stamp of each state, just published, [ns]. `executor`, which has the arm, takes the
-    commands in between."""
+    commands in between, at least one thing that waits a state where the arm is late."""
     due = time.monotonic()
     arm.start_clock()
     while running():
         yield arm.publish_state()
         due += arm.period
+        executor.spin_once(timeout_sec=max(due - time.monotonic(), 0.0))
         while (left := due - time.monotonic()) > 0.0:
             executor.spin_once(timeout_sec=left)
         arm.advance()

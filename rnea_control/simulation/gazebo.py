@@ -9,7 +9,8 @@ The names are those of Gazebo Harmonic and later, which ROS 2 has from Jazzy on.
 
 from __future__ import annotations
 
-import sys
+import argparse
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -28,6 +29,8 @@ HARDWARE = "gz_ros2_control/GazeboSimSystem"
 PLUGIN = "gz_ros2_control::GazeboSimROS2ControlPlugin"
 # A joint starts in the middle part of its range, as near to 0 as that allows.
 MIDDLE = 0.6
+# The root's end tag, and what may stand behind it.
+_END = re.compile(r"</([\w.-]+:)?robot\s*>(\s|<!--.*?-->|<\?.*?\?>)*\Z", re.DOTALL)
 
 JOINT = """\
     <joint name="{name}">
@@ -144,8 +147,9 @@ def description(urdf: str, start: Mapping[str, float], controllers: Path | str) 
         added += ROS2_CONTROL.format(hardware=HARDWARE, joints=joints)
     if all(plugin.get("name") != PLUGIN for plugin in robot.findall("gazebo/plugin")):
         added += GAZEBO.format(plugin=PLUGIN, controllers=controllers)
-    before, end, after = urdf.rpartition("</robot>")
-    return f"{before}{added}{end}{after}"
+    end = _END.search(urdf)
+    assert end is not None  # it is well-formed and has links
+    return urdf[: end.start()] + added + urdf[end.start() :]
 
 
 def controllers(joints: Sequence[str], name: str, update_rate: int) -> str:
@@ -174,9 +178,12 @@ def world(step: float, real_time_factor: float) -> str:
 
 def main() -> None:
     """Prints what Gazebo needs for a URDF and the controller's YAML file."""
-    urdf, parameters = (Path(argument) for argument in sys.argv[1:3])
-    joints, name = parameters_of(parameters)
-    text = urdf.read_text(encoding="utf-8")
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("urdf", type=Path)
+    parser.add_argument("parameters", type=Path)
+    given = parser.parse_args()
+    joints, name = parameters_of(given.parameters)
+    text = given.urdf.read_text(encoding="utf-8")
     print("# The URDF:\n")
     print(description(text, start_positions(text, joints, {}), "CONTROLLERS.yaml"))
     print("\n# CONTROLLERS.yaml:\n")

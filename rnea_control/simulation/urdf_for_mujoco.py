@@ -14,7 +14,7 @@ import numpy as np
 
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
-from rnea_control.model.rigid_body import rpy_from_rotation, second_moment
+from rnea_control.model.rigid_body import pseudo_inertia_of, rpy_from_rotation, ten_parameters
 from rnea_control.model.urdf_document import clean_urdf
 
 
@@ -85,17 +85,16 @@ def _without(joint: ET.Element, *tags: str) -> None:
 def mend_inertias(robot: ET.Element) -> None:
     """Replaces impossible inertias, which MuJoCo refuses, by the nearest possible ones."""
     for element in robot.iter("inertia"):
-        xx, xy, xz, yy, yz, zz = (float(element.get(name, "0")) for name in _MOMENTS)
-        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        moments, axes = np.linalg.eigh(second_moment(inertia))
+        inertia = [float(element.get(name, "0")) for name in _MOMENTS]
+        matrix = pseudo_inertia_of(np.array([0.0, 0.0, 0.0, 0.0, *inertia]))
+        moments, axes = np.linalg.eigh(matrix[:3, :3])
         smallest_principal = moments[0] + moments[1]
-        if not inertia.any() or (moments[0] >= 0.0 and smallest_principal > LEAST_INERTIA):
+        if not any(inertia) or (moments[0] >= 0.0 and smallest_principal > LEAST_INERTIA):
             continue
         least = 1e-9 * np.abs(moments).max() + LEAST_INERTIA
-        second = axes @ np.diag(np.maximum(moments, least)) @ axes.T
-        mended = np.trace(second) * np.eye(3) - second
-        for name, value in zip(_MOMENTS, mended[np.triu_indices(3)], strict=True):
-            element.set(name, repr(float(value)))
+        matrix[:3, :3] = axes @ np.diag(np.maximum(moments, least)) @ axes.T
+        for name, value in zip(_MOMENTS, ten_parameters(matrix)[4:].tolist(), strict=True):
+            element.set(name, repr(value))
 
 
 def _add_payload(robot: ET.Element, model: RobotModel, errors: ModelErrors) -> None:

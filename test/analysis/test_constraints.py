@@ -138,6 +138,8 @@ def test_arm_held_at_its_tip_near_and_at_full_stretch() -> None:
     np.testing.assert_allclose(a, -(fold @ g) / (fold @ M @ fold) * fold, rtol=1e-9)
     with pytest.raises(ArgumentError, match="no acceleration keeps the constraints"):
         constrained_forward_dynamics(model, ws, stretched, np.array([1.0, -2.0]), rest, tip)
+    with pytest.raises(ArgumentError, match=r"q is \[nan nan\]; it must be 2 finite numbers"):
+        constrained_forward_dynamics(model, ws, np.full(2, math.nan), rest, rest, tip)
 
 
 def test_what_has_no_inertia_must_be_held() -> None:

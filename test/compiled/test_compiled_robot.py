@@ -19,9 +19,9 @@ from robots import PANDA_JOINTS, example_robot, load_quietly, random_mechanism, 
 from rnea_control import dynamics
 from rnea_control.compiled import CompiledRobot, Order, calls, compile_robot, machine_code
 from rnea_control.compiled.compiled_robot import BLOCK
-from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import lanes
 from rnea_control.compiled.programs import trace
+from rnea_control.compiled.straight_line import Precision
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.regressor import parameter_count, regressor
 from rnea_control.exceptions import ArgumentError, TraceError

@@ -10,14 +10,16 @@ from functools import cache
 import numpy as np
 import pytest
 from identification_bench import hidden_robot, recording_of
-from robots import PANDA_JOINTS, example_robot, load_quietly
+from robots import PANDA_JOINTS, example_robot, load_quietly, two_link_arm
 
 from rnea_control.analysis import inverse_dynamics_batch
+from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.diagnosis import Diagnosis, diagnose
 from rnea_control.identification.motion import motion_of
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause
+from rnea_control.parameters.settings import quietly
 
 SECONDS = 20.0
 OFFSETS = [1.0, -1.0, 0.5, 0.5, 0.2, 0.1, 0.1]
@@ -225,3 +227,23 @@ def test_reversed_sign_is_told_of_its_joint_alone(joint: int) -> None:
     (one,) = judged(replace(recording, effort=recording.effort * factors)).doubts
     names = [name for name in ur10().joint_names if name in one]
     assert names == [ur10().joint_names[joint]] and "reversed" in one
+
+
+def test_masses_may_be_in_links_that_are_fixed_to_those_that_move() -> None:
+    joint = '<joint name="to_\\1" type="fixed"><parent link="\\1"/><child link="of_\\1"/></joint>'
+    apart = rf'<link name="\1"/><link name="of_\1">\2</link>{joint}'
+    fixed, bare = (
+        re.sub(r'<link name="(upper|lower)">(.*?)</link>', each, two_link_arm())
+        for each in (apart, r'<link name="\1"/>')
+    )
+    loaded = RobotModel.from_urdf_string(two_link_arm())
+    loaded.set_payload("lower", 1.0, (0.2, 0.0, 0.1))
+    motion = motion_of(recording_of(loaded, 8.0, 1, rate=100.0))
+
+    def words(urdf: str) -> list[str]:
+        found = diagnose(quietly(RobotModel.from_urdf_string, urdf), motion)
+        return [each.words for each in found.contributions]
+
+    assert words(fixed) == words(two_link_arm()) != []
+    with pytest.raises(IdentificationError, match="no link of 'two_link_arm' that moves has a"):
+        words(bare)

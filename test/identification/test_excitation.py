@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 import yaml
-from robots import PANDA_JOINTS, example_robot, load_quietly, two_link_arm
+from robots import PANDA_JOINTS, example_robot, joint, load_quietly, two_link_arm
 from scipy.interpolate import BPoly
 
 from rnea_control.analysis import inertial_parameters, inverse_dynamics_batch, regressor
@@ -33,6 +33,7 @@ from rnea_control.identification.excitation_problem import (
 )
 from rnea_control.model import Joint, RobotModel, RobotModelWarning
 from rnea_control.model.rigid_body import pseudo_inertia
+from rnea_control.parameters.settings import quietly
 
 DURATION = 12.0
 SMALL = {"starts": 1, "iterations": 40}
@@ -51,6 +52,13 @@ def planned(name: str) -> Excitation:
         return plan_excitation(arm(), 6.0, **SMALL)
     model = load_quietly(example_robot(name), PANDA_JOINTS if name == "panda" else None)
     return plan_excitation(model, DURATION, **SMALL)
+
+
+def test_a_joint_without_effort_limit_may_move_nothing() -> None:
+    turning = joint("wrist", "lower", "flange", "continuous", xyz=(0.4, 0, 0), limit="")
+    urdf = two_link_arm().replace("</robot>", f'<link name="flange"/>{turning}</robot>')
+    model = quietly(RobotModel.from_urdf_string, urdf)
+    assert np.isfinite(plan_excitation(model, 6.0, starts=1, iterations=2).condition)
 
 
 def problem_of(excitation: Excitation) -> ExcitationProblem:

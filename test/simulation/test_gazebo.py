@@ -25,6 +25,9 @@ def test_shipped_arm_gets_what_gz_ros2_control_reads() -> None:
     start = gazebo.start_positions(URDF, joints, {"joint2": 0.3})
     text = gazebo.description(URDF, start, "/tmp/c.yaml")
     assert gazebo.description(text, start, "/tmp/other.yaml") == text  # what is there stays
+    for end in ("</robot >", "</robot>\n<!-- </robot> -->"):
+        odd = URDF.replace("</robot>", end)
+        assert gazebo.description(odd, start, "/tmp/c.yaml") == text.replace("</robot>", end)
     robot = ElementTree.fromstring(text)
     assert {
         joint.get("name"): [one.get("name") for one in joint if "interface" in one.tag]

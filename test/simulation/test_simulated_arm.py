@@ -178,6 +178,13 @@ def test_real_time_stamps_are_a_period_apart(bench: Bench) -> None:
     assert (steps >= 999_999).all()
 
 
+def test_commands_are_taken_also_where_the_arm_is_always_late(bench: Bench) -> None:
+    bench.arm.period = 0.0
+    bench.commands.publish(Float64MultiArray(data=array("d", [1.0, 2.0])))
+    states = in_real_time(bench.arm, bench.executor, lambda: True)
+    wait_for(lambda: bench.arm.commands_received, lambda: next(states))
+
+
 WRONG: dict[str, dict[str, object]] = {
     "'urdf_file' is not set": {"robot_description": ""},
     "not well-formed XML": {"robot_description": "hello"},
