@@ -104,7 +104,7 @@ class Planner:
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         self._model, self._settings = model, settings
-        self._rules = settings.trajectories or TrajectorySettings.default(model.nv)
+        self._rules = settings.rules
         self._workspace = Workspace(model)
         self.tolerances = self._rules.tolerances
 

@@ -115,7 +115,7 @@ class Configured:
         )
         self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
         node.enter_real_time(values, undo)
-        self._hear_trajectories(given, action, undo)
+        self._hear_trajectories(action, undo)
         self._in_force = node.until(undo, "publisher", ParameterEvent, f"~/{IN_FORCE}", LATCHED)
         self._tell_sentinel()
         self._hear_states(undo)
@@ -163,12 +163,10 @@ class Configured:
                 )
             )
 
-    def _hear_trajectories(
-        self, given: InForce, action: TrajectoryAction | None, undo: ExitStack
-    ) -> None:
+    def _hear_trajectories(self, action: TrajectoryAction | None, undo: ExitStack) -> None:
         node, parameters, loop = self._node, self._parameters, self.loop
         loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
-        self.trajectories = TrajectoryInput(loop, given.input)
+        self.trajectories = TrajectoryInput(loop)
         topic = JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1
         node.until(undo, "subscription", *topic, raw=True)
         if StateTopics is None:
@@ -232,7 +230,6 @@ class Configured:
     def put_in_force(self, given: InForce) -> None:
         """Brings changed parameters into the running controller."""
         self.loop.change(given.model, given.controller, given.observer)
-        self.trajectories.settings = given.input
         self._changed = True
         self._wake.trigger()  # however many change at once: the sentinel is told when all have
 
