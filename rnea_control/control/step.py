@@ -79,10 +79,7 @@ def _shaken(settings: Matrix, state: Matrix, dt: float) -> bool:
     return shaken
 
 
-SIGNATURE = "i8(i8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
-
-
-@kernel(SIGNATURE)
+@kernel()
 def step(
     n: IntVector,
     settings: Matrix,
@@ -155,7 +152,7 @@ def step(
     return int(saturated) + FOUND * found
 
 
-_step = linked(step, SIGNATURE)
+_step = linked(step)
 
 
 @inlined

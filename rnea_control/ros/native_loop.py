@@ -17,7 +17,7 @@ from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.mode import GAPS, PREDICTING, WATCHES
-from rnea_control.control.momentum_observer import NONE, SIGNATURE, observe
+from rnea_control.control.momentum_observer import NONE, observe
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -70,7 +70,7 @@ MOST_STOPS = 64
 # For messages beside the states.
 LONGEST_MESSAGE = 4096
 
-_observe = linked(observe, SIGNATURE)
+_observe = linked(observe)
 
 # The mode in which the sentinel asks for the arm, as a transition's label.
 REVOKING = tuple(b"revoking\0")
