@@ -42,7 +42,8 @@ class Controller(StepRows):
         model: see above; only `change` sets it.
         box: a request; see step.py.
         post: has the request in the box carried out, and returns when it is.
-        arrays: of `advance`, for machine code that steps.
+        numbers: see layout.py; machine code that steps writes them too.
+        arrays: of `advance`, for that code.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -57,12 +58,12 @@ class Controller(StepRows):
         settle(self.rows)
         self.believe()
         self._path = Path(self.workspace, self.rows)
-        self._numbers = self._path.numbers
-        self._numbers[layout.STEP_CODE] = address(step.step) or 0
-        self._motions = Motions(self._numbers)
+        self.numbers = self._path.numbers
+        self.numbers[layout.STEP_CODE] = address(step.step) or 0
+        self._motions = Motions(self.numbers)
         settings_rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
         tolerances = np.full((motion.ROWS, model.nv), math.inf)
-        self.arrays = self._numbers, settings_rows, tolerances, self.rows, self._motions.findings
+        self.arrays = self.numbers, settings_rows, tolerances, self.rows, self._motions.findings
         self.box = step.Box(
             numbers=np.zeros(step.NUMBERS, dtype=np.int64),
             values=np.zeros(step.VALUES),
@@ -103,7 +104,7 @@ class Controller(StepRows):
     def braced(self) -> bool:
         """Whether the steps go by a law and gains that hold any arm, in place of those of the
         settings; may be set."""
-        return bool(self._numbers[layout.BRACED])
+        return bool(self.numbers[layout.BRACED])
 
     @braced.setter
     def braced(self, on: bool) -> None:
@@ -113,7 +114,7 @@ class Controller(StepRows):
     @property
     def _settings_in_force(self) -> FloatArray:
         """The rows of settings by which steps go; see layout.py."""
-        return self.arrays[1][self._numbers[layout.BRACED]]
+        return self.arrays[1][self.numbers[layout.BRACED]]
 
     @property
     def effort_limit(self) -> FloatArray:
@@ -140,7 +141,7 @@ class Controller(StepRows):
         """The present trajectory; holding a position is one too. Later stops take the memory of a
         stop: copy it to keep it."""
         for stop in self._path.stops:
-            if stop.addresses[0] == self._numbers[layout.STARTS_AT]:
+            if stop.addresses[0] == self.numbers[layout.STARTS_AT]:
                 stop.end_time = float(self.rows[layout.PATH_END, 0])
                 return stop
         if self._path.given is None:
@@ -150,7 +151,7 @@ class Controller(StepRows):
     @property
     def motion(self) -> Motion | None:
         """The motion that the trajectory belongs to; None if it has ended."""
-        return self._motions.under_way.get(int(self._numbers[layout.MOTION]))
+        return self._motions.under_way.get(int(self.numbers[layout.MOTION]))
 
     def hold(
         self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
@@ -188,7 +189,6 @@ class Controller(StepRows):
         kind: EndKind = EndKind.DROPPED,
         state: tuple[float, FloatArray, FloatArray] | None = None,
         guided: bool = False,
-        predicted: bool = False,
     ) -> None:
         """Ends the motion, if there is one. Performs no allocation but for the ending.
 
@@ -196,10 +196,9 @@ class Controller(StepRows):
             reason, kind: why, for those who wait for the end of the motion.
             act: what the arm does then.
             state: where it `IS_CAUGHT`, the time now, [s], and the measured state, finite.
-            guided, predicted: where it `BRAKES`, whether a hand guides the arm, or has done so
-                until now, and whether the last state was predicted.
+            guided: where it `BRAKES`, whether a hand guides the arm, or has done so until now.
         """
-        self.box.numbers[[step.GUIDED, step.PREDICTED]] = guided, predicted
+        self.box.numbers[step.GUIDED] = guided
         if state is not None:
             self.box.values[step.NOW] = state[0]
             self.box.measured[:] = state[1:]
@@ -243,7 +242,7 @@ class Controller(StepRows):
         error -= whole_turns(error, self.model.continuous)
         return Situation(
             trajectory=trajectory,
-            revision=int(self._numbers[layout.REVISION]),
+            revision=int(self.numbers[layout.REVISION]),
             t=t,
             s=t - float(rows[layout.BEHIND, 0]),
             ahead=self.settings.dead_time * self.speed_scaling,
@@ -387,13 +386,13 @@ class Controller(StepRows):
         """Forgets measurements, counts and findings so far, as nobody applied the torques."""
         self.believe()
         self.at_work[:] = 0.0
-        self._numbers[layout.GAVE_WAY] = 0
+        self.numbers[layout.GAVE_WAY] = 0
         self._motions.found.clear()
 
     @property
     def gave_way(self) -> int:
         """How often the desired position was taken from the arm; see `Ending`."""
-        return int(self._numbers[layout.GAVE_WAY])
+        return int(self.numbers[layout.GAVE_WAY])
 
     @property
     def gave_way_reason(self) -> str:
@@ -401,9 +400,14 @@ class Controller(StepRows):
         return self._motions.gave_way_reason
 
     @property
+    def predicting(self) -> bool:
+        """Whether the last torques were for a predicted state."""
+        return bool(self.numbers[layout.PREDICTING])
+
+    @property
     def saturated(self) -> bool:
         """Whether a torque of the last step is at its limit."""
-        return bool(self._numbers[layout.OUTCOME] % step.FOUND == step.SATURATED)
+        return bool(self.numbers[layout.OUTCOME] % step.FOUND == step.SATURATED)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,

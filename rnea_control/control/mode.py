@@ -12,18 +12,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-import numpy as np
-
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray
+from rnea_control.control import layout
 from rnea_control.control.controller import Controller
 from rnea_control.control.motion import Act, Ending, EndKind, Motion
 from rnea_control.control.planner import Plan, Situation
 from rnea_control.exceptions import ControllerError, TrajectoryModeError, listed
 
-# Rows of `Machine.facts`: whether the last torques were for a predicted state, how often that has
-# begun, and whether the mode is one in which nothing may push the arm.
-PREDICTING, GAPS, WATCHES = range(3)
-FACTS = 3
 # An arm that has given way so often within so long, [s], has a law that shakes it.
 MOST_GIVEN_WAY, GIVING_WAY = 4, 3.0
 
@@ -131,7 +126,6 @@ class Machine:
     Attributes:
         mode: the present one; only events change it.
         reason: why it is in this mode.
-        facts: see above; machine code writes them too.
     """
 
     def __init__(
@@ -139,7 +133,6 @@ class Machine:
     ) -> None:
         self.controller = controller
         self.mode, self.reason = Mode.INACTIVE, "not activated yet"
-        self.facts: IntArray = np.zeros(FACTS, dtype=np.int64)
         self._on_change = on_change
         self._holders: set[Hashable] = set()  # who hold the emergency stop
         self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
@@ -147,17 +140,12 @@ class Machine:
 
     def forget(self) -> None:
         """Forgets what is true since an activation only."""
-        self.facts[:] = 0
+        self.controller.numbers[layout.PREDICTING : layout.WATCHES + 1] = 0
         # What takes the place of free modes until it is resumed or reset, and why.
         self._latched = {Mode.EMERGENCY_STOP: "emergency stop"} if self._holders else {}
         self._law_failed = False  # it is not asked again before the fault is reset
         self._ending = False
         self._found: list[Ending] = []  # by steps, and not followed up
-
-    @property
-    def predicting(self) -> bool:
-        """Whether the last torques were for a predicted state."""
-        return bool(self.facts[PREDICTING])
 
     def happen(
         self, event: Event, reason: str, state: State | None = None, kind: EndKind = EndKind.DROPPED
@@ -173,7 +161,7 @@ class Machine:
             return False
         if row.act is not None:
             guided = guided or controller.guided
-            controller.finish(reason, row.act, kind, state, guided, self.predicting)
+            controller.finish(reason, row.act, kind, state, guided)
         return True
 
     def _change(self, mode: Mode, reason: str) -> None:
@@ -188,7 +176,7 @@ class Machine:
         self.mode, self.reason = mode, reason
         if changed:
             self._on_change(old, mode, reason)
-        self.facts[WATCHES] = mode in TAKES_TRAJECTORIES
+        self.controller.numbers[layout.WATCHES] = mode in TAKES_TRAJECTORIES
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
         braced = failed or (mode in STOPPED and self._rest is not Mode.HOLDING)
         if braced != self.controller.braced:
@@ -232,7 +220,7 @@ class Machine:
         """Changes the mode after the last steps, by what they have found."""
         controller = self.controller
         self._found += found
-        if self.predicting:
+        if controller.predicting:
             return
         while self._found:
             if (end := self._found.pop(0)).gave_way:

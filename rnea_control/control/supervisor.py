@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import feasibility, mode
+from rnea_control.control import feasibility, layout, mode
 from rnea_control.control.controller import STILL_FROZEN, Controller
 from rnea_control.control.mode import Event, Machine, Mode
 from rnea_control.control.momentum_observer import MomentumObserver
@@ -71,7 +71,7 @@ class Supervisor(Machine):
     @property
     def gaps(self) -> int:
         """How often states were missing, or of no use, and were predicted."""
-        return int(self.facts[mode.GAPS])
+        return int(self.controller.numbers[layout.GAPS])
 
     @property
     def steady(self) -> bool:
@@ -117,13 +117,13 @@ class Supervisor(Machine):
         except ControllerError as error:
             self.refuse_step(error, t, q, v)
             raise
-        self._bad_in_row = self.facts[mode.PREDICTING] = 0
+        self._bad_in_row = 0
         if self.state_period.measure(t) and (objection := self._objection()):
             self.fail(objection, t, q, v, law_failed=True)
         if (observer := self.observer) is not None:
             pushed = observer.update(t, q, v, observer.applied)
             observer.applied[:] = tau
-            if pushed >= 0 and self.facts[mode.WATCHES]:
+            if pushed >= 0 and self.controller.numbers[layout.WATCHES]:
                 self.collide(pushed, t, q, v)
         self.follow_up(found)
         return True
@@ -131,7 +131,6 @@ class Supervisor(Machine):
     def refuse_step(self, error: Exception, t: float, q: FloatArray, v: FloatArray) -> None:
         """A step has refused a state, or found no torque for it."""
         if isinstance(error, TorqueError):
-            self.facts[mode.PREDICTING] = 0  # the state counts
             self.fail(str(error), t, q, v, law_failed=True)
         else:
             self.refuse_state(str(error))
@@ -207,11 +206,8 @@ class Supervisor(Machine):
         if self.mode not in mode.HAS_ARM:
             return False
         self.miss(missing)
-        if not self.predicting:
-            self.facts[mode.PREDICTING] = 1
-            self.facts[mode.GAPS] += 1
-            if self.observer is not None:
-                self.observer.reset()  # it does not know the predicted torques
+        if self.observer is not None and not self.controller.predicting:
+            self.observer.reset()  # it does not know the predicted torques
         self.controller.predict(t, tau)
         return True
 

@@ -94,8 +94,7 @@ class ControlLoop(PythonTicks):
             native.PREDICTION: PREDICTION_PERIOD,
             native.LONGEST_HANG: settings.longest_hang,
         }
-        facts = self.supervisor.facts
-        super().__init__(controller, command, handover, facts, timeout, times, clock, logger)
+        super().__init__(controller, command, handover, timeout, times, clock, logger)
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
 

@@ -184,7 +184,7 @@ class PythonTicks(SharedArm):
             now = self._bridge(gap)
             if now is None:
                 return False
-        if gap == 0.0 and supervisor.predicting:
+        if gap == 0.0 and self.controller.predicting:
             return False  # the same state again tells nothing new
         moved = gap > 0.0 or (states.q != self.controller.last_state[0]).any()
         if moved and not self.system_time:

@@ -406,9 +406,9 @@ def test_bad_state_does_not_end_the_predictions() -> None:
     supervisor.answer_gap(arm.t, 0.0, arm.tau)
     with pytest.raises(ControllerError):
         supervisor.answer(arm.t, NAN, arm.plant.v.copy(), arm.tau)
-    assert supervisor.predicting
+    assert supervisor.controller.predicting
     arm.run(0.001)
-    assert not supervisor.predicting
+    assert not supervisor.controller.predicting
 
 
 @pytest.mark.parametrize("off", [1.0, -0.2])

@@ -55,7 +55,7 @@ def test_states_with_the_same_stamp_do_not_hold_time_back(make) -> None:
     assert bench.values["speed scaling"] == "0.5"
     loop = bench.node.loop
     wait_for(
-        lambda: loop.call(lambda supervisor: supervisor.predicting),
+        lambda: loop.call(lambda supervisor: supervisor.controller.predicting),
         lambda: bench.state(stamp=bench.time) or bench.spin(),
     )
     assert loop.controller.time - loop.now >= 0.2
