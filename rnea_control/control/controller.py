@@ -93,12 +93,12 @@ class Controller(StepRows):
             ControllerError: settings that do not fit the model; all stays as it was.
         """
         settings.check(model.joint_names)
-        planner = Planner(model, settings)
         self.box.settings[:] = settings.rows(model), settings.braced().rows(model)
-        self.box.tolerances[:] = planner.tolerances.rows(self.motion, model.joint_names)
+        tolerances = settings.rules.tolerances
+        self.box.tolerances[:] = tolerances.rows(self.motion, model.joint_names)
         self.box.numbers[step.BODIES_AT] = model.bodies.ctypes.data
         self._ask(step.CHANGE)
-        self.model, self._settings, self._planner = model, settings, planner
+        self.model, self._settings, self._planner = model, settings, Planner(model, settings)
 
     @property
     def braced(self) -> bool:
@@ -273,7 +273,8 @@ class Controller(StepRows):
         numbers = *trajectory.addresses, plan.revision, number
         box.numbers[step.STARTS_AT : step.MOTION + 1] = numbers
         box.values[step.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
-        box.tolerances[:] = self._planner.tolerances.rows(motion, self.model.joint_names)
+        tolerances = self.settings.rules.tolerances
+        box.tolerances[:] = tolerances.rows(motion, self.model.joint_names)
         if not self._ask(step.ADOPT):
             self._motions.under_way.pop(number, None)
             return False
@@ -304,8 +305,11 @@ class Controller(StepRows):
 
     def tell(self) -> Sequence[Ending]:
         """What steps have found since the last call, those of machine code too: why motions have
-        ended, and the arm has given way. Ends those motions."""
+        ended, and the arm has given way. Ends those motions. While states are predicted, the rest
+        waits for the next call."""
         self._motions.read(self.model)
+        if self.predicting:
+            return ()
         found = tuple(self._motions.found)
         self._motions.found.clear()
         return found

@@ -67,8 +67,8 @@ PATH_END = 53
 STATE_ROWS = 54
 
 # Rows of the numbers array. Of trajectory.py: where the trajectory stands, of how many segments,
-# and how many there have been. Of path.py: which stop is spare, where stops are planned, by which
-# code.
+# and how many there have been. Of stopping.py: which stop is spare, where stops are planned, and by
+# which code.
 STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, SPARE = range(5)
 STOP_STARTS_AT, STOP_COEFFICIENTS_AT, LINE_STARTS_AT, LINE_AT, SHIFT_AT, SCRATCH_AT = range(5, 11)
 STOP_CODE = 11

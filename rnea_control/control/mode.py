@@ -145,7 +145,6 @@ class Machine:
         self._latched = {Mode.EMERGENCY_STOP: "emergency stop"} if self._holders else {}
         self._law_failed = False  # it is not asked again before the fault is reset
         self._ending = False
-        self._found: list[Ending] = []  # by steps, and not followed up
 
     def happen(
         self, event: Event, reason: str, state: State | None = None, kind: EndKind = EndKind.DROPPED
@@ -219,11 +218,10 @@ class Machine:
     def follow_up(self, found: Sequence[Ending] = ()) -> None:
         """Changes the mode after the last steps, by what they have found."""
         controller = self.controller
-        self._found += found
         if controller.predicting:
             return
-        while self._found:
-            if (end := self._found.pop(0)).gave_way:
+        for end in found:
+            if end.gave_way:
                 self._give_way(end)
         if self.mode is Mode.MOVING and controller.motion is None:
             event = Event.BRAKED if controller.is_moving else Event.RESTED

@@ -96,17 +96,11 @@ class _Attempt(NamedTuple):
 
 
 class Planner:
-    """Plans motions of one robot, the model's, by the controller's settings; one thread uses it.
-
-    Attributes:
-        tolerances: of motions that bring none.
-    """
+    """Plans motions of one robot, the model's, by the controller's settings; one thread uses it."""
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
-        self._model, self._settings = model, settings
-        self._rules = settings.rules
+        self._model, self._settings, self._rules = model, settings, settings.rules
         self._workspace = Workspace(model)
-        self.tolerances = self._rules.tolerances
 
     def plan(
         self,
@@ -131,7 +125,7 @@ class Planner:
             )
         points = Waypoints.of(request.waypoints, model.nv)
         points.check(model.joint_names, rules.allow_integration)
-        tolerances = self.tolerances.overridden(request.tolerances, model.joint_names)
+        tolerances = rules.tolerances.overridden(request.tolerances, model.joint_names)
         start = earliest = at.s + at.ahead + lead
         if request.start is not None:
             start = at.trajectory_time(request.start)

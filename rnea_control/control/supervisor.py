@@ -176,7 +176,6 @@ class Supervisor(Machine):
             self._put_off(t, Event.WAITS_ON, self.obstacle)
             return False
         self.controller.disregard()
-        self._found.clear()
         if not self._streaming or self.listening:
             self._start_controller(t, q)
         self._has_held |= self.listening
@@ -199,13 +198,12 @@ class Supervisor(Machine):
         if self.observer is not None:
             self.observer.reset()
 
-    def answer_gap(self, t: float, missing: float, tau: FloatArray) -> bool:
-        """Fills `tau` with torques for when no state comes, and has not come for `missing`, [s];
-        whether they are to be commanded. The motion slows down, and ends after the timeout. Other
-        arguments, and what is raised, are those of `Controller.predict`."""
+    def answer_gap(self, t: float, tau: FloatArray) -> bool:
+        """Fills `tau` with torques for when no state comes; whether they are to be commanded. The
+        motion slows down, and `miss` ends it. Arguments, and what is raised, are those of
+        `Controller.predict`."""
         if self.mode not in mode.HAS_ARM:
             return False
-        self.miss(missing)
         if self.observer is not None and not self.controller.predicting:
             self.observer.reset()  # it does not know the predicted torques
         self.controller.predict(t, tau)

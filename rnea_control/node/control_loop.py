@@ -258,7 +258,7 @@ class ControlLoop(PythonTicks):
         self.supervisor.happen(Event.LOST, reason)
         while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
             self.handover.hear_nothing(time.monotonic())
-            self.supervisor.answer_gap(start + elapsed, elapsed, self.command.torque)
+            self.supervisor.answer_gap(start + elapsed, self.command.torque)
             if not self._command_arm():
                 return
             time.sleep(PREDICTION_PERIOD)

@@ -161,7 +161,7 @@ class PythonTicks(SharedArm):
             if not self.refused and self.controller.repeats(t):
                 return True
             try:
-                if not self.supervisor.answer_gap(t, missing, self.command.torque):
+                if not self.supervisor.answer_gap(t, self.command.torque):
                     return True
             except TorqueError as error:
                 self.log.say("error", "torque", str(error))

@@ -101,7 +101,7 @@ def test_start_is_refused_with_a_reason(q: list[float], v: list[float], reason: 
     assert (tau == 7.0).all()
     with pytest.raises(TrajectoryError, match="send it again later"):
         arm.supervisor.situation(10.0)
-    assert not arm.supervisor.answer_gap(11.0, 1.0, tau)
+    assert not arm.supervisor.answer_gap(11.0, tau)
     assert arm.tick() and arm.mode is Mode.HOLDING
 
 
@@ -375,7 +375,7 @@ def test_guarded_commands_nothing_and_take_over_brakes() -> None:
     assert arm.mode is Mode.GUARDED and arm.motion.ending.kind == EndKind.DROPPED
     tau = np.full(2, 7.0)
     assert not arm.supervisor.answer(arm.t, arm.plant.q, arm.plant.v, tau)
-    assert not arm.supervisor.answer_gap(arm.t + 1.0, 1.0, tau)
+    assert not arm.supervisor.answer_gap(arm.t + 1.0, tau)
     assert (tau == 7.0).all()
     with pytest.raises(TrajectoryError, match="the sentinel commands"):
         arm.supervisor.situation(arm.t)
@@ -395,7 +395,7 @@ def mislead(arm: SupervisedArm, duration: float, off: float) -> None:
         with pytest.raises(ControllerError):
             q, v = arm.plant.q + np.array([0.0, off * (1.0 + 1e-4 * k)]), arm.plant.v.copy()
             arm.supervisor.answer(arm.t, q, v, arm.tau)
-        arm.supervisor.answer_gap(arm.t, 0.0, arm.tau)
+        arm.supervisor.answer_gap(arm.t, arm.tau)
         arm.plant.step(arm.tau, 0.001)
         arm.t += 0.001
 
@@ -403,7 +403,7 @@ def mislead(arm: SupervisedArm, duration: float, off: float) -> None:
 def test_bad_state_does_not_end_the_predictions() -> None:
     arm = SupervisedArm().activate()
     supervisor = arm.supervisor
-    supervisor.answer_gap(arm.t, 0.0, arm.tau)
+    supervisor.answer_gap(arm.t, arm.tau)
     with pytest.raises(ControllerError):
         supervisor.answer(arm.t, NAN, arm.plant.v.copy(), arm.tau)
     assert supervisor.controller.predicting
