@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 from robots import joint, link, two_link_arm
 
-from rnea_control.control import ControlLaw
-from rnea_control.control.model_check import (
-    ModelCheck,
-    Witness,
-    check_model,
-    holding_torque_of_feedback,
-)
+from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains
+from rnea_control.control.controller_state import holding_torque
+from rnea_control.control.model_check import ModelCheck, Witness, check_model
 from rnea_control.dynamics import Workspace, crba, gravity
-from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause
 
@@ -168,18 +163,29 @@ def test_a_posture_that_tells_nothing(panda) -> None:
     assert cause_of(found) is Cause.unknown and len(found.torques) > 2
 
 
+@pytest.mark.parametrize("least", [0.0, 0.5])
 @pytest.mark.parametrize("believed", [False, True])
 @pytest.mark.parametrize("law", [law for law in ControlLaw if law != HAND])
-def test_feedback_that_holds_a_load_tells_of_it(law: ControlLaw, believed: bool) -> None:
-    """By computed_torque an acceleration; by pd alone all that holds the arm."""
+def test_what_holds_a_load_tells_of_it(law: ControlLaw, believed: bool, least: float) -> None:
+    """By computed_torque the feedback is an acceleration; by pd alone it is all that holds."""
     ws, load = Workspace(WITH_TOOL), loaded(WITH_TOOL, 3.0, link="tool")
     alone = law == ControlLaw.pd and not believed
     missing = held(load, BENT) - (0.0 if alone else held(WITH_TOOL, BENT))
     if law == ControlLaw.computed_torque:
-        missing = np.linalg.solve(crba(WITH_TOOL, ws, BENT, np.zeros((2, 2))), missing)
-    torque = holding_torque_of_feedback(WITH_TOOL, ws, law, BENT, missing, believed)
-    np.testing.assert_allclose(torque, held(load, BENT), atol=1e-9)
+        M = crba(WITH_TOOL, ws, BENT, np.zeros((2, 2)))
+        M += np.diag(np.maximum(least - np.diag(M), 0.0))
+        missing = np.linalg.solve(M, missing)
+    stiffness = 1e6
+    settings = ControllerSettings(
+        Gains.uniform(2, stiffness, 0.0),
+        law,
+        hardware_compensates_gravity=believed,
+        feedback_inertia=np.full(2, least),
+    )
+    controller = Controller(WITH_TOOL, settings)
+    controller.hold(0.0, BENT + missing / stiffness)
+    controller.step(0.0, BENT, np.zeros(2), np.zeros(2))
+    torque = holding_torque(WITH_TOOL, ws, settings, controller.snapshot())
+    np.testing.assert_allclose(torque, held(load, BENT), atol=1e-3)
     found = check(WITH_TOOL, BENT, torque, witness=Witness.feedback, link="tool")
     assert cause_of(found) is Cause.payload and " held with " in found.torques[0]
-    with pytest.raises(ControllerError, match="no feedback"):
-        holding_torque_of_feedback(WITH_TOOL, ws, HAND, BENT, missing)
