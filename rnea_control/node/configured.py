@@ -215,6 +215,7 @@ class Configured:
         if not loop.running:
             return
         while loop.halt(reason) and time.monotonic() < deadline:
+            loop.attend()  # to wait for rest is no hang
             time.sleep(HALT_POLL)
         self.loop.end()
         if loop.stop(reason):
