@@ -93,12 +93,13 @@ class Controller(StepRows):
             ControllerError: settings that do not fit the model; all stays as it was.
         """
         settings.check(model.joint_names)
+        planner = Planner(model, settings)
         self.box.settings[:] = settings.rows(model), settings.braced().rows(model)
         tolerances = settings.rules.tolerances
         self.box.tolerances[:] = tolerances.rows(self.motion, model.joint_names)
         self.box.numbers[step.BODIES_AT] = model.bodies.ctypes.data
         self._ask(step.CHANGE)
-        self.model, self._settings, self._planner = model, settings, Planner(model, settings)
+        self.model, self._settings, self._planner = model, settings, planner
 
     @property
     def braced(self) -> bool:
