@@ -16,7 +16,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.controller import Controller
 from rnea_control.control.motion import Act, Ending, EndKind, Motion
-from rnea_control.control.planner import Plan, Situation
+from rnea_control.control.planner import Plan, Situation, check_law
 from rnea_control.exceptions import ControllerError, TrajectoryModeError, listed
 
 # An arm that has given way so often within so long, [s], has a law that shakes it.
@@ -182,6 +182,11 @@ class Machine:
             self.controller.braced = braced
 
     @property
+    def _comes(self) -> str:
+        """What an arm without any fault does once it is at rest."""
+        return "holding" if self._rest is Mode.HOLDING else "the arm follows the hand"
+
+    @property
     def _rest(self) -> Mode:
         """The mode of an arm at rest without any fault."""
         holds = self.controller.settings.control_law.holds_position
@@ -257,6 +262,8 @@ class Machine:
         Raises:
             TrajectoryModeError: none may be followed now.
         """
+        if self.mode is Mode.GRAVITY_COMPENSATION:
+            check_law(self.controller.settings.control_law)
         if self.mode not in TAKES_TRAJECTORIES:
             raise TrajectoryModeError(REFUSALS[self.mode].format(reason=self.reason))
         if self._ending:
@@ -291,7 +298,8 @@ class Machine:
         if self._ending:
             raise ControllerError(ENDS)
         self.happen(Event.GUIDED, "told so")
-        return "the arm follows the hand; ~/resume has it hold again"
+        again = "; ~/resume has it hold again" if self._rest is Mode.HOLDING else ""
+        return f"the arm follows the hand{again}"
 
     def resume(self, present: Mapping[Hashable, str] | None = None) -> str:
         """Ends hand guiding or an emergency stop, or takes a position for true that no motion leads
@@ -321,7 +329,7 @@ class Machine:
         if self.mode is Mode.FAULT:
             return self.reason
         over = f", over the emergency stop of {gone} publisher(s) that have gone"
-        return "holding" + (over if gone else "")
+        return self._comes + (over if gone else "")
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:

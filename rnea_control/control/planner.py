@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.control.laws import ControlLaw
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
 from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
@@ -95,6 +96,15 @@ class _Attempt(NamedTuple):
         return self.peak.ratio - 1.0
 
 
+def check_law(law: ControlLaw) -> None:
+    """Raises TrajectoryModeError if no trajectory is followed under this law."""
+    if not law.holds_position:
+        raise TrajectoryModeError(
+            f"under {law.name} the arm follows the hand, not trajectories; choose another "
+            "control_law"
+        )
+
+
 class Planner:
     """Plans motions of one robot, the model's, by the controller's settings; one thread uses it."""
 
@@ -117,12 +127,8 @@ class Planner:
                 its limits, or that its settings do not allow.
             TrajectoryPassedError: the trajectory has ended.
         """
-        model, rules, law = self._model, self._rules, self._settings.control_law
-        if not law.holds_position:
-            raise TrajectoryModeError(
-                f"under {law.name} the arm follows the hand, not trajectories; choose another "
-                "control_law"
-            )
+        model, rules = self._model, self._rules
+        check_law(self._settings.control_law)
         points = Waypoints.of(request.waypoints, model.nv)
         points.check(model.joint_names, rules.allow_integration)
         tolerances = rules.tolerances.overridden(request.tolerances, model.joint_names)

@@ -313,6 +313,18 @@ def test_hand_guiding() -> None:
     assert np.abs(arm.plant.q - START).max() > 0.5 * moved  # it does not go back
 
 
+def test_under_a_law_that_holds_no_position_nobody_is_told_that_it_does() -> None:
+    arm = SupervisedArm(ControlLaw.gravity_compensation).activate()
+    supervisor = arm.supervisor
+    with pytest.raises(TrajectoryError, match="choose another control_law"):
+        supervisor.situation(arm.t)
+    supervisor.emergency_stop(True)
+    supervisor.emergency_stop(False)
+    answers = [supervisor.resume(), arm.run(0.1) and supervisor.guide(), supervisor.resume()]
+    fail(arm)
+    assert [*answers, supervisor.reset_fault()] == 4 * ["the arm follows the hand"]
+
+
 def test_emergency_stop_is_latched() -> None:
     arm = moving()
     supervisor = arm.supervisor
