@@ -330,8 +330,7 @@ class Controller(StepRows):
         try:
             outcome: int = step_once(n, settings, bounds, rows, findings, t, q, v, tau, predicted)
         except TypeError as error:
-            wanted = f"a C-contiguous float64 array of shape ({self.model.nv},)"
-            raise ArgumentError(f"q, v and tau must each be {wanted}") from error
+            raise self.refusal(step.BAD_SIZE, t, q, v, tau) from error
         if outcome >= step.BAD_STATE:
             raise self.refusal(outcome, t, q, v, tau)
         return outcome
@@ -344,10 +343,8 @@ class Controller(StepRows):
         if outcome == step.NO_TRAJECTORY:
             return ControllerError(NOTHING_TO_FOLLOW)
         if outcome == step.BAD_SIZE:
-            return ArgumentError(
-                f"q, v and tau must each have {len(names)} numbers, one for each joint; they have "
-                f"shapes {q.shape}, {v.shape} and {tau.shape}"
-            )
+            wanted = f"a C-contiguous float64 array of shape ({len(names)},)"
+            return ArgumentError(f"q, v and tau must each be {wanted}")
         if outcome == step.BAD_TORQUE:
             return TorqueError(
                 f"the torque for the state measured at t = {t} s is not finite; are its positions "

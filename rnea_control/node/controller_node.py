@@ -75,11 +75,6 @@ class ControllerNode(ArmNode, LifecycleNode):
         """Whether states are answered."""
         return self.loop is not None and self.loop.running
 
-    @property
-    def listening(self) -> bool:
-        """Whether somebody takes the commands."""
-        return self.loop is not None and self.loop.supervisor.listening
-
     def diagnostics(self, recent: LoopStatistics) -> DiagnosticArray:
         """The report for `/diagnostics`; its thresholds apply to `recent`."""
         configured, failed = self.configured, self.new_failures()
@@ -133,8 +128,9 @@ class ControllerNode(ArmNode, LifecycleNode):
             + " until nobody takes the commands, or a second signal"
         )
         self.loop.halt("the controller ends")
+        supervisor = self.loop.supervisor
         deadline = time.monotonic() + (seconds if seconds > 0.0 else math.inf)
-        while self.active and self.listening and time.monotonic() < deadline and going_on(2):
+        while self.active and supervisor.listening and time.monotonic() < deadline and going_on(2):
             spin()
 
     # Lifecycle.
