@@ -37,10 +37,7 @@ except ImportError as missing:
         raise
     StateTopics = None
 
-# How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
-# stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
-LONGEST_WAIT_FOR_REST = 3.0
-# Between looks at whether it has, [s].
+# Between looks at whether a moving arm has come to rest, [s].
 HALT_POLL = 0.005
 
 MODE_NUMBERS = {mode: number for number, mode in enumerate(Mode)}
@@ -211,10 +208,10 @@ class Configured:
 
     def deactivate(self, reason: str) -> None:
         """Brings a moving arm to rest, ends with the last command, and logs the effect of that."""
-        loop, deadline = self.loop, time.monotonic() + LONGEST_WAIT_FOR_REST
+        loop = self.loop
         if not loop.running:
             return
-        while loop.halt(reason) and time.monotonic() < deadline:
+        while loop.halt(reason):
             loop.attend()  # to wait for rest is no hang
             time.sleep(HALT_POLL)
         self.loop.end()

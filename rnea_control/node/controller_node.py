@@ -16,8 +16,8 @@ from rnea_control.control import ControllerSettings
 from rnea_control.control.feasibility import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.node.configured import LONGEST_WAIT_FOR_REST, Configured
-from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.configured import Configured
+from rnea_control.node.control_loop import LONGEST_WAIT_FOR_REST, ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
 from rnea_control.node.trajectory_input import TrajectoryAction
