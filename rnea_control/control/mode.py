@@ -182,11 +182,6 @@ class Machine:
             self.controller.braced = braced
 
     @property
-    def _comes(self) -> str:
-        """What an arm without any fault does once it is at rest."""
-        return "holding" if self._rest is Mode.HOLDING else "the arm follows the hand"
-
-    @property
     def _rest(self) -> Mode:
         """The mode of an arm at rest without any fault."""
         holds = self.controller.settings.control_law.holds_position
@@ -329,7 +324,7 @@ class Machine:
         if self.mode is Mode.FAULT:
             return self.reason
         over = f", over the emergency stop of {gone} publisher(s) that have gone"
-        return self._comes + (over if gone else "")
+        return self._rest.value + (over if gone else "")
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:

@@ -162,7 +162,7 @@ class Planner:
                 chosen = self._slowed(attempt, chosen, start)
                 slower = f"{chosen.factor:.4g} times slower than asked for"
                 note = f"{slower}, to stay within the effort limits"
-        times = points.delayed(start).times
+        times = start + points.times
         times[len(times) - len(ahead) :] = chosen.times
         motion = Motion(request, start, times, points.joints, note)
         return Plan(chosen.trajectory, motion, begin, at.revision)

@@ -250,4 +250,4 @@ class Supervisor(Machine):
         self._law_failed = False
         if self.mode is Mode.FAULT:
             self.happen(Event.RELEASED, "fault reset")
-        return self._comes if self.mode is Mode.BRAKING else self.mode.value
+        return (self._rest if self.mode is Mode.BRAKING else self.mode).value
