@@ -11,7 +11,7 @@ from robots import joint, link, two_link_arm
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains
 from rnea_control.control.controller_state import holding_torque
 from rnea_control.control.model_check import ModelCheck, Witness, check_model
-from rnea_control.dynamics import Workspace, crba, gravity
+from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause
 
@@ -22,7 +22,6 @@ WITH_TOOL = RobotModel.from_urdf_string(two_link_arm().replace("</robot>", TOOL 
 TWO_LINKS = RobotModel.from_urdf_string(two_link_arm())
 BENT = np.array([-0.3, 0.7])
 FLAG = "hardware_compensates_gravity"
-HAND = ControlLaw.gravity_compensation
 
 
 @pytest.fixture(params=["two links", "panda"])
@@ -163,29 +162,16 @@ def test_a_posture_that_tells_nothing(panda) -> None:
     assert cause_of(found) is Cause.unknown and len(found.torques) > 2
 
 
-@pytest.mark.parametrize("least", [0.0, 0.5])
 @pytest.mark.parametrize("believed", [False, True])
-@pytest.mark.parametrize("law", [law for law in ControlLaw if law != HAND])
-def test_what_holds_a_load_tells_of_it(law: ControlLaw, believed: bool, least: float) -> None:
-    """By computed_torque the feedback is an acceleration; by pd alone it is all that holds."""
-    ws, load = Workspace(WITH_TOOL), loaded(WITH_TOOL, 3.0, link="tool")
-    alone = law == ControlLaw.pd and not believed
-    missing = held(load, BENT) - (0.0 if alone else held(WITH_TOOL, BENT))
-    if law == ControlLaw.computed_torque:
-        M = crba(WITH_TOOL, ws, BENT, np.zeros((2, 2)))
-        M += np.diag(np.maximum(least - np.diag(M), 0.0))
-        missing = np.linalg.solve(M, missing)
-    stiffness = 1e6
-    settings = ControllerSettings(
-        Gains.uniform(2, stiffness, 0.0),
-        law,
-        hardware_compensates_gravity=believed,
-        feedback_inertia=np.full(2, least),
-    )
-    controller = Controller(WITH_TOOL, settings)
-    controller.hold(0.0, BENT + missing / stiffness)
-    controller.step(0.0, BENT, np.zeros(2), np.zeros(2))
-    torque = holding_torque(WITH_TOOL, ws, settings, controller.snapshot())
-    np.testing.assert_allclose(torque, held(load, BENT), atol=1e-3)
-    found = check(WITH_TOOL, BENT, torque, witness=Witness.feedback, link="tool")
-    assert cause_of(found) is Cause.payload and " held with " in found.torques[0]
+@pytest.mark.parametrize("law", [law for law in ControlLaw if law.holds_position])
+def test_what_holds_the_arm_is_commanded_or_of_the_hardware(
+    law: ControlLaw, believed: bool
+) -> None:
+    least = np.full(2, 0.5)  # more than what the last joint turns
+    options = {"hardware_compensates_gravity": believed, "feedback_inertia": least}
+    settings = ControllerSettings(Gains.uniform(2, 30.0, 0.0), law, **options)
+    controller, commanded = Controller(WITH_TOOL, settings), np.zeros(2)
+    controller.hold(0.0, BENT + 0.1)
+    controller.step(0.0, BENT, np.zeros(2), commanded)
+    holding = holding_torque(WITH_TOOL, Workspace(WITH_TOOL), settings, controller.snapshot())
+    np.testing.assert_allclose(holding, commanded + held(WITH_TOOL, BENT) * believed, atol=1e-9)

@@ -94,13 +94,9 @@ MEANING = [
         {**BRAKING, "constraints.decelerate_on_cancel": True},
         [NONE, 2.5],
     ),
-    ("trajectories", "allow_moving_end", {}, False),
     ("trajectories", "allow_moving_end", {"allow_nonzero_velocity_at_trajectory_end": True}, True),
-    ("trajectories", "allow_integration", {}, False),
     ("trajectories", "allow_integration", {"allow_integration_in_goal_trajectories": True}, True),
-    ("trajectories", "start_from_desired_state", {}, True),
     ("trajectories", "start_from_desired_state", {"interpolate_from_desired_state": False}, False),
-    ("trajectories", "upsample_positions", {}, False),
     ("trajectories", "upsample_positions", {"positions_upsampling.enable": True}, True),
     ("trajectories", "excessive_effort", {}, ExcessiveEffort.warn),
     *(
@@ -108,7 +104,6 @@ MEANING = [
         for each in ExcessiveEffort
     ),
     ("", "controller.control_law", {"control_law": "pd"}, ControlLaw.pd),
-    ("trajectories", "allow_partial", {}, False),
     ("trajectories", "allow_partial", {"allow_partial_joints_goal": True}, True),
     ("trajectories", "policy_frequency", FREQUENCY, 0.0),
     ("trajectories", "policy_frequency", {**FREQUENCY, "positions_upsampling.enable": True}, 50.0),
