@@ -121,6 +121,7 @@ def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
     loop.listen(lambda: commands.popleft() if commands else None)
     loop.start("commanding")
     bench.tick(0)
+    commands.append(command(1.0))  # of an arm with one joint
     assert not loop.knows_torque()
     torques = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
     first, *others = (command(*torque) for torque in torques)
