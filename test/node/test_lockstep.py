@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,8 @@ def swing(
                 assert ("all ticks run in Python" in process.output) == bool(before or ALWAYS)
         finally:
             arm.destroy()
-    planned = Waypoints.of(POINTS, 7).delayed(begin)
+    points = Waypoints.of(POINTS, 7)
+    planned = replace(points, times=begin + points.times)
     desired = then(Trajectory.hold(0.0, START), planned, 0.0, begin)
     off = np.array([desired.at(t)[0] for t in arm.time]) - np.array(arm.q)
     return off, np.array(arm.torque)
