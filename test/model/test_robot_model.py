@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import planar_arm
 import pytest
-from robots import joint, link, load_quietly, robot, two_link_arm
+from robots import example_robot, joint, link, load_quietly, robot, two_link_arm
 
 from rnea_control.dynamics import Workspace, forward_kinematics, friction, gravity, rnea
 from rnea_control.exceptions import JointError
@@ -104,8 +104,8 @@ def test_gravity_can_be_set(arm: RobotModel) -> None:
         np.testing.assert_allclose(found, -z / 9.81 * upright, rtol=1e-13)
 
 
-def test_random_positions_are_within_the_limits_and_repeat(panda_urdf) -> None:
-    model = load_quietly(panda_urdf, floating_base=True)
+def test_random_positions_are_within_the_limits_and_repeat() -> None:
+    model = load_quietly(example_robot("panda"), floating_base=True)
     np.testing.assert_array_equal(model.neutral()[:7], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     rng = np.random.default_rng(0)
     for _ in range(50):
