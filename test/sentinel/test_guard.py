@@ -59,6 +59,7 @@ class Commands(Command):
         super().__init__(MODEL.nv)
         self.sent: list[np.ndarray] = []
         self.sent_at: list[float] = []
+        self.reasons: list[str] = []  # why the guard changed its mode
 
     def publish(self) -> bytes:
         self.sent_at.append(time.monotonic())
@@ -78,6 +79,29 @@ class Hurried(Repeated):
         self._stamp += round(AHEAD * 1e9)
         self._speed *= -1.0
         return Taken(state(self._stamp, self._speed))
+
+
+class Commanded(Repeated):
+    """An arm at rest, and another node that commands it with each state; after a while the arm is
+    this fast, or one last command has this torque for the shoulder."""
+
+    def __init__(self, speed: float, torque: float) -> None:
+        super().__init__(b"")
+        self._wrong, self._stamp, self._commands = (speed, torque), 7 * 10**9, [(0.0, 0.0)]
+
+    def take(self, timeout: float) -> Taken:
+        time.sleep(0.001)
+        self._stamp += 10**6
+        late = self._stamp > 72 * 10**8
+        if not late:
+            self._commands.append((0.001 * self._stamp % 1.0, 0.0))
+        elif self._wrong[1]:
+            self._commands.append((self._wrong[1], 0.0))
+            self._wrong = self._wrong[0], 0.0
+        return Taken(state(self._stamp, self._wrong[0] * late))
+
+    def poll(self, index: int = 0) -> Taken | None:
+        return Taken(message(*self._commands.pop())) if index and self._commands else None
 
 
 def state(stamp: int, speed: float = 1.0) -> bytes:
@@ -105,7 +129,7 @@ def guard_of(states: Repeated | RawSubscription, commands: Commands, **safety: o
         GuardSettings(1.5, GAP),
         ROSClock(),
         get_logger("guard"),
-        lambda label: None,
+        lambda label: commands.reasons.append(guard.handover.reason),
     )
     guard.heard = states
     now = time.monotonic()
@@ -143,6 +167,19 @@ def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> N
     assert change.sum() <= RATE * (passed + len(change) * LATENESS)
 
 
+@pytest.mark.parametrize(
+    ("speed", "torque", "words"),
+    [(16.0, 0.0, "shoulder moves at 16"), (0.0, 1e6, "a command has 1e+06 for shoulder")],
+)
+def test_wrong_command_or_too_fast_an_arm_is_taken_over(speed, torque, words: str) -> None:
+    commands = Commands()
+    guard = guard_of(Commanded(speed, torque), commands)
+    guard.handover.times = replace(guard.handover.times, arming=0.05, timeout=0.05)
+    run(guard, lambda: guard.holds)
+    assert guard.takeovers == 1 and commands.reasons[1].startswith(words), commands.reasons
+    assert np.isfinite(commands.sent).all()
+
+
 def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> None:
     with ros(74):
         node = rclpy.create_node("states")
@@ -155,8 +192,9 @@ def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> No
 
         def send() -> bool:
             nonlocal sent
-            publisher.publish(state(7 * 10**9 + sent))
-            sent += 1
+            for _ in range(10):
+                publisher.publish(state(7 * 10**9 + sent))
+                sent += 1
             return sent > 500
 
         run(guard, send)

@@ -217,18 +217,6 @@ def test_killed_controller_in_motion(bench: Bench) -> None:
 
 
 @pytest.mark.explores
-def test_absurd_command_is_revoked(bench: Bench) -> None:
-    """There is one, and its commander obeys."""
-    bench.commander = bench.hold
-    bench.guarded()
-    absurd = iter([[1e6, 0.0]])
-    bench.commander = lambda q: next(absurd, None)
-    bench.commanded()
-    assert bench.modes == ["idle", "guarding", "revoking", "commanding"]
-    assert "a command has 1e+06 for shoulder" in bench.reasons[-2]
-
-
-@pytest.mark.explores
 def test_controller_that_waits_is_not_guarded(bench: Bench) -> None:
     modes = bench.node.create_publisher(TransitionEvent, "rnea_controller/mode", LATCHED)
 
