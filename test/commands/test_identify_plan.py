@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from rnea_control.commands.identify.executable import main
 from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot
 from rnea_control.commands.identify.motion_sender import read_trajectory
 from rnea_control.exceptions import ParameterError, RobotModelError
+from rnea_control.identification.excitation import plan_excitation
 from rnea_control.model import RobotModel
 
 CONFIG = """
@@ -40,6 +42,13 @@ def urdf(tmp_path: Path) -> Path:
 def config(tmp_path: Path) -> Path:
     (tmp_path / "controller.yaml").write_text(CONFIG)
     return tmp_path / "controller.yaml"
+
+
+@pytest.fixture(autouse=True)
+def little_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any motion will do: how good it is, identification/test_excitation.py shows."""
+    hasty = partial(plan_excitation, starts=1, iterations=4)
+    monkeypatch.setattr("rnea_control.commands.identify.plan.plan_excitation", hasty)
 
 
 def plan(*words: object) -> int:
