@@ -21,10 +21,10 @@ import dds
 import numpy as np
 import pytest
 import rclpy
-from dds import JOINTS, Process, controller, ros, trajectory
+from dds import JOINTS, LATCHED, Process, controller, ros, trajectory
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from robots import two_link_arm
 from std_msgs.msg import Float64MultiArray
@@ -64,7 +64,6 @@ STARTS = {
     "controller": lambda: controller(PARAMETERS),
 }
 SIGNALS = {"stop": signal.SIGSTOP, "continue": signal.SIGCONT, "kill": signal.SIGKILL}
-LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ALL = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 # The arm is held when only the controller has commanded it for so long, without a longer pause
 # than this, [s].

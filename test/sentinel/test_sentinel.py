@@ -13,7 +13,7 @@ import dds
 import numpy as np
 import pytest
 import rclpy
-from dds import ARM, JOINTS, Process, controller, ros, trajectory, wait_for
+from dds import ARM, JOINTS, LATCHED, Process, controller, ros, trajectory, wait_for
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import TransitionEvent
 from rcl_interfaces.msg import Parameter as ParameterMessage
@@ -22,7 +22,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -38,7 +37,6 @@ LEASE, TIMEOUT = 0.3, 0.4
 START = np.array([0.3, -0.4])
 TIMES = {"command_lease": LEASE, "command_timeout": TIMEOUT}
 PARAMETERS = {**dds.PARAMETERS, **TIMES, "thread_priority": 0, "lock_memory": False}
-LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class Bench:
