@@ -135,8 +135,8 @@ def test_output_may_lie_over_an_input() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_base_parameters_change_no_torque_and_take_less_work(panda) -> None:
-    assert_agree(panda, compile_robot(panda, base_parameters=True))
+def test_base_parameters_take_less_work(panda) -> None:
+    """And change no torque: the tests before and after this one."""
     few, many = (len(trace("rnea", panda, base_parameters=each).order) for each in (True, False))
     assert few < 0.9 * many
 

@@ -149,17 +149,10 @@ class Bench:
         """The answer of a service."""
         return dds.ask(self.node, self.spin, kind, name, **fields)
 
-    def call(self, service: str, node: str = "rnea_sentinel") -> Trigger.Response:
-        return self.ask(Trigger, f"{node}/{service}")
-
     def parameters(self, *names: str) -> list[object]:
         """Of the sentinel."""
         values = self.ask(GetParameters, "rnea_sentinel/get_parameters", names=names).values
         return [Parameter.from_parameter_msg(ParameterMessage(value=v)).value for v in values]
-
-    def kill_sentinel(self) -> None:
-        self.sentinel.process.kill()
-        self.sentinel.process.wait()
 
     @property
     def speed(self) -> float:
@@ -270,7 +263,7 @@ def test_stopped_controller_sends_one_command_at_most_and_resumes_on_request(ben
         bench.run(round(RATE))
         # A second one would have been revoked.
         assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
-        answer = bench.call("resume", "rnea_controller")
+        answer = bench.ask(Trigger, "rnea_controller/resume")
         assert answer.success, answer.message
         bench.run(round(2.0 * RATE))
         assert bench.modes == ["idle", "guarding", "commanding", "guarding"], bench.sentinel.output
@@ -294,7 +287,7 @@ def test_controller_and_sentinel_know_of_each_other(bench: Bench) -> None:
     with controller(PARAMETERS) as process:  # started again, with what its file says
         bench.wait(lambda: bench.parameters("payload.mass") == [0.0])
         process.said("guarded: the sentinel commands the arm")
-        bench.kill_sentinel()
+        bench.sentinel.process.kill()
         process.said("rnea_sentinel has gone: nobody guards the arm")
 
 
