@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import rclpy
 from dds import ros, wait_for
+from planar_arm import gravity_torque
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
@@ -23,6 +24,7 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.output_stage import LATENESS
+from rnea_control.exceptions import ControllerError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
 from rnea_control.ros.conventions import NEWEST
@@ -155,6 +157,8 @@ def test_states_with_the_same_stamp_are_as_none() -> None:
     assert not np.allclose(commands.sent[-2], commands.sent[0], rtol=1e-3)
     # However often a message wakes the thread; one that leaves late brings the next one nearer.
     assert np.diff(commands.sent_at[1:-1]).mean() > 0.99 * PREDICTION_PERIOD
+    # What the hardware applies once the sentinel has ended.
+    np.testing.assert_allclose(commands.sent[-1], gravity_torque([0.3, -0.4]), rtol=1e-12)
 
 
 def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> None:
@@ -178,6 +182,24 @@ def test_wrong_command_or_too_fast_an_arm_is_taken_over(speed, torque, words: st
     run(guard, lambda: guard.holds)
     assert guard.takeovers == 1 and commands.reasons[1].startswith(words), commands.reasons
     assert np.isfinite(commands.sent).all()
+
+
+@pytest.mark.parametrize("speed", [1.0, 0.0])
+def test_arm_is_given_back_and_left_at_rest_only(speed: float) -> None:
+    guard = guard_that_commands(Repeated(state(7 * 10**9, speed)), Commands())
+    refused: list[str] = []
+
+    def asked() -> bool:
+        for ask in (guard.release, guard.stand_down) if guard.states.begun else ():
+            try:
+                ask()
+            except ControllerError as error:
+                refused.append(str(error))
+        return guard.states.begun
+
+    run(guard, asked)
+    expected = "the arm still moves at 1 rad/s or m/s; it is being braked"
+    assert refused == [expected] * (2 if speed else 0)
 
 
 def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> None:
