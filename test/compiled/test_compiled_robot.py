@@ -380,10 +380,7 @@ REFUSED = [
     ("external_forces is .* must be a C-contiguous float64", lambda c: c.batch("rnea", *RRR, ROWS)),
     ("workers is 0; it must be at least 1", lambda c: c.batch("rnea", *RRR, workers=0)),
     ("workers is 1.5; .* an integer", lambda c: c.batch("rnea", *RRR, workers=1.5)),
-    (
-        "order is 'rows'; it must be Order.sample_major or Order.entry_major",
-        lambda c: c.batch("rnea", *RRR, order="rows"),
-    ),
+    ("order is 'rows'; .* Order.sample_major or", lambda c: c.batch("rnea", *RRR, order="rows")),
     ("out is a read-only", lambda c: c.batch("rnea", *RRR, out=read_only(np.zeros((9, 7))))),
     ("^tau is a read-only", lambda c: c.gravity(V, read_only(np.zeros(7)))),
     (r"^v is of .* \(6,\)", lambda c: c.rnea(read_only(np.zeros(7)), np.zeros(6), V, V)),
