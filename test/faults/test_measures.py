@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from fast_motion import panda
 from handover_history import RATE, TIMEOUT, Command, Event, draw, faults
 from measures import Measures, measure

@@ -9,19 +9,19 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
-from pathlib import Path
 
 import dds
+import handover_history as history
 import numpy as np
 import pytest
 import rclpy
 from dds import JOINTS, LATCHED, Process, controller, ros, trajectory
+from handover_history import PROCESSES, RATE, Command, Event
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -33,11 +33,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.rcl_calls import Arrivals, RclTable
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import handover_history as history
-from handover_history import PROCESSES, RATE, Command, Event
 
 DOMAIN = 80
 FIRST, COUNT = (int(os.environ.get(*each)) for each in (("HANDOVER_SEED", "0"), ("HANDOVERS", "4")))
