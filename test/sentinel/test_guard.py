@@ -177,11 +177,14 @@ def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> N
 )
 def test_wrong_command_or_too_fast_an_arm_is_taken_over(speed, torque, words: str) -> None:
     commands = Commands()
-    guard = guard_of(Commanded(speed, torque), commands)
+    rate = np.full(MODEL.nv, RATE)
+    guard = guard_of(Commanded(speed, torque), commands, torque_rate_limit=rate)
     guard.handover.times = replace(guard.handover.times, arming=0.3, timeout=0.05)
     run(guard, lambda: guard.holds)
     assert guard.takeovers == 1 and commands.reasons[1].startswith(words), commands.reasons
     assert np.isfinite(commands.sent).all()
+    # It begins with the torque that the hardware applies: the last one, or the effort limit.
+    assert commands.sent[0][0] == pytest.approx(100.0 if torque else 0.5, abs=1.0)
 
 
 @pytest.mark.parametrize("speed", [1.0, 0.0])
