@@ -89,18 +89,18 @@ class Commanded(Repeated):
 
     def __init__(self, speed: float, torque: float) -> None:
         super().__init__(b"")
-        self._wrong, self._stamp, self._commands = (speed, torque), 7 * 10**9, [(0.0, 0.0)]
+        self._stamp, self._speed, self._commands = 7 * 10**9, speed, [(0.5, 0.0)]
+        self._last = [(torque, 0.0)] if torque else []
 
     def take(self, timeout: float) -> Taken:
         time.sleep(0.001)
         self._stamp += 10**6
         late = self._stamp > 72 * 10**8
-        if not late:
-            self._commands.append((0.001 * self._stamp % 1.0, 0.0))
-        elif self._wrong[1]:
-            self._commands.append((self._wrong[1], 0.0))
-            self._wrong = self._wrong[0], 0.0
-        return Taken(state(self._stamp, self._wrong[0] * late))
+        if late:
+            self._commands, self._last = self._last, []
+        else:
+            self._commands = [(0.5, 0.0)]
+        return Taken(state(self._stamp, self._speed * late))
 
     def poll(self, index: int = 0) -> Taken | None:
         return Taken(message(*self._commands.pop())) if index and self._commands else None
