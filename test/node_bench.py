@@ -25,7 +25,7 @@ from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.node import configured, sentinel_link
+from rnea_control.node import control_loop, sentinel_link
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.controller_node import ControllerNode
 from rnea_control.node.python_ticks import LoopSettings
@@ -171,7 +171,7 @@ class Bench:
 
     def reset(self) -> None:
         """Deactivates and activates the node, with the parameters that it had at first."""
-        with patch.object(configured, "LONGEST_WAIT_FOR_REST", 0.0):
+        with patch.object(control_loop, "LONGEST_WAIT_FOR_REST", 0.0):
             self.node.trigger_deactivate()
         assert self._take(self.changed).successful
         self.changed.clear()
@@ -222,6 +222,6 @@ class Bench:
     def destroy(self) -> None:
         """The arm may be moving, and nobody brings it to rest."""
         self.executor.shutdown()
-        with patch.object(configured, "LONGEST_WAIT_FOR_REST", 0.0):
+        with patch.object(control_loop, "LONGEST_WAIT_FOR_REST", 0.0):
             self.node.destroy_node()
         self.peer.destroy_node()

@@ -110,7 +110,8 @@ class SupervisedArm:
             missing = self.t - self._state_time
             gap = missing > self.supervisor.settings.state_gap
             if gap and round(missing / PERIOD) % 2 == 0:
-                self._note(self.supervisor.answer_gap(self.t, missing, self.tau))
+                self.supervisor.miss(missing)
+                self._note(self.supervisor.answer_gap(self.t, self.tau))
             self._pass()
         return self
 

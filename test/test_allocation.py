@@ -157,7 +157,7 @@ def test_supervisor_allocates_nothing(panda, watched: bool) -> None:
         supervisor.answer(1e-3 * next(ticks), q, v, tau)
 
     def answer_gap() -> None:
-        supervisor.answer_gap(1e-3 * next(ticks), 0.05, tau)
+        supervisor.answer_gap(1e-3 * next(ticks), tau)
 
     asserted = partial(assert_keeps_nothing, peak=2 * LESS_THAN_AN_ARRAY)
     asserted(answer)

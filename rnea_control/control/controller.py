@@ -42,7 +42,8 @@ class Controller(StepRows):
         model: see above; only `change` sets it.
         box: a request; see step.py.
         post: has the request in the box carried out, and returns when it is.
-        arrays: of `advance`, for machine code that steps.
+        numbers: see layout.py; machine code that steps writes them too.
+        arrays: of `advance`, for that code.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -57,12 +58,12 @@ class Controller(StepRows):
         settle(self.rows)
         self.believe()
         self._path = Path(self.workspace, self.rows)
-        self._numbers = self._path.numbers
-        self._numbers[layout.STEP_CODE] = address(step.step) or 0
-        self._motions = Motions(self._numbers)
+        self.numbers = self._path.numbers
+        self.numbers[layout.STEP_CODE] = address(step.step) or 0
+        self._motions = Motions(self.numbers)
         settings_rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
         tolerances = np.full((motion.ROWS, model.nv), math.inf)
-        self.arrays = self._numbers, settings_rows, tolerances, self.rows, self._motions.findings
+        self.arrays = self.numbers, settings_rows, tolerances, self.rows, self._motions.findings
         self.box = step.Box(
             numbers=np.zeros(step.NUMBERS, dtype=np.int64),
             values=np.zeros(step.VALUES),
@@ -94,7 +95,8 @@ class Controller(StepRows):
         settings.check(model.joint_names)
         planner = Planner(model, settings)
         self.box.settings[:] = settings.rows(model), settings.braced().rows(model)
-        self.box.tolerances[:] = planner.tolerances.rows(self.motion, model.joint_names)
+        tolerances = settings.rules.tolerances
+        self.box.tolerances[:] = tolerances.rows(self.motion, model.joint_names)
         self.box.numbers[step.BODIES_AT] = model.bodies.ctypes.data
         self._ask(step.CHANGE)
         self.model, self._settings, self._planner = model, settings, planner
@@ -103,7 +105,7 @@ class Controller(StepRows):
     def braced(self) -> bool:
         """Whether the steps go by a law and gains that hold any arm, in place of those of the
         settings; may be set."""
-        return bool(self._numbers[layout.BRACED])
+        return bool(self.numbers[layout.BRACED])
 
     @braced.setter
     def braced(self, on: bool) -> None:
@@ -113,7 +115,7 @@ class Controller(StepRows):
     @property
     def _settings_in_force(self) -> FloatArray:
         """The rows of settings by which steps go; see layout.py."""
-        return self.arrays[1][self._numbers[layout.BRACED]]
+        return self.arrays[1][self.numbers[layout.BRACED]]
 
     @property
     def effort_limit(self) -> FloatArray:
@@ -140,7 +142,7 @@ class Controller(StepRows):
         """The present trajectory; holding a position is one too. Later stops take the memory of a
         stop: copy it to keep it."""
         for stop in self._path.stops:
-            if stop.addresses[0] == self._numbers[layout.STARTS_AT]:
+            if stop.addresses[0] == self.numbers[layout.STARTS_AT]:
                 stop.end_time = float(self.rows[layout.PATH_END, 0])
                 return stop
         if self._path.given is None:
@@ -150,7 +152,7 @@ class Controller(StepRows):
     @property
     def motion(self) -> Motion | None:
         """The motion that the trajectory belongs to; None if it has ended."""
-        return self._motions.under_way.get(int(self._numbers[layout.MOTION]))
+        return self._motions.under_way.get(int(self.numbers[layout.MOTION]))
 
     def hold(
         self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
@@ -188,7 +190,6 @@ class Controller(StepRows):
         kind: EndKind = EndKind.DROPPED,
         state: tuple[float, FloatArray, FloatArray] | None = None,
         guided: bool = False,
-        predicted: bool = False,
     ) -> None:
         """Ends the motion, if there is one. Performs no allocation but for the ending.
 
@@ -196,10 +197,9 @@ class Controller(StepRows):
             reason, kind: why, for those who wait for the end of the motion.
             act: what the arm does then.
             state: where it `IS_CAUGHT`, the time now, [s], and the measured state, finite.
-            guided, predicted: where it `BRAKES`, whether a hand guides the arm, or has done so
-                until now, and whether the last state was predicted.
+            guided: where it `BRAKES`, whether a hand guides the arm, or has done so until now.
         """
-        self.box.numbers[[step.GUIDED, step.PREDICTED]] = guided, predicted
+        self.box.numbers[step.GUIDED] = guided
         if state is not None:
             self.box.values[step.NOW] = state[0]
             self.box.measured[:] = state[1:]
@@ -243,7 +243,7 @@ class Controller(StepRows):
         error -= whole_turns(error, self.model.continuous)
         return Situation(
             trajectory=trajectory,
-            revision=int(self._numbers[layout.REVISION]),
+            revision=int(self.numbers[layout.REVISION]),
             t=t,
             s=t - float(rows[layout.BEHIND, 0]),
             ahead=self.settings.dead_time * self.speed_scaling,
@@ -274,7 +274,8 @@ class Controller(StepRows):
         numbers = *trajectory.addresses, plan.revision, number
         box.numbers[step.STARTS_AT : step.MOTION + 1] = numbers
         box.values[step.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
-        box.tolerances[:] = self._planner.tolerances.rows(motion, self.model.joint_names)
+        tolerances = self.settings.rules.tolerances
+        box.tolerances[:] = tolerances.rows(motion, self.model.joint_names)
         if not self._ask(step.ADOPT):
             self._motions.under_way.pop(number, None)
             return False
@@ -305,8 +306,11 @@ class Controller(StepRows):
 
     def tell(self) -> Sequence[Ending]:
         """What steps have found since the last call, those of machine code too: why motions have
-        ended, and the arm has given way. Ends those motions."""
+        ended, and the arm has given way. Ends those motions. While states are predicted, the rest
+        waits for the next call."""
         self._motions.read(self.model)
+        if self.predicting:
+            return ()
         found = tuple(self._motions.found)
         self._motions.found.clear()
         return found
@@ -326,8 +330,7 @@ class Controller(StepRows):
         try:
             outcome: int = step_once(n, settings, bounds, rows, findings, t, q, v, tau, predicted)
         except TypeError as error:
-            wanted = f"a C-contiguous float64 array of shape ({self.model.nv},)"
-            raise ArgumentError(f"q, v and tau must each be {wanted}") from error
+            raise self.refusal(step.BAD_SIZE, t, q, v, tau) from error
         if outcome >= step.BAD_STATE:
             raise self.refusal(outcome, t, q, v, tau)
         return outcome
@@ -340,10 +343,8 @@ class Controller(StepRows):
         if outcome == step.NO_TRAJECTORY:
             return ControllerError(NOTHING_TO_FOLLOW)
         if outcome == step.BAD_SIZE:
-            return ArgumentError(
-                f"q, v and tau must each have {len(names)} numbers, one for each joint; they have "
-                f"shapes {q.shape}, {v.shape} and {tau.shape}"
-            )
+            wanted = f"a C-contiguous float64 array of shape ({len(names)},)"
+            return ArgumentError(f"q, v and tau must each be {wanted}")
         if outcome == step.BAD_TORQUE:
             return TorqueError(
                 f"the torque for the state measured at t = {t} s is not finite; are its positions "
@@ -387,13 +388,13 @@ class Controller(StepRows):
         """Forgets measurements, counts and findings so far, as nobody applied the torques."""
         self.believe()
         self.at_work[:] = 0.0
-        self._numbers[layout.GAVE_WAY] = 0
+        self.numbers[layout.GAVE_WAY] = 0
         self._motions.found.clear()
 
     @property
     def gave_way(self) -> int:
         """How often the desired position was taken from the arm; see `Ending`."""
-        return int(self._numbers[layout.GAVE_WAY])
+        return int(self.numbers[layout.GAVE_WAY])
 
     @property
     def gave_way_reason(self) -> str:
@@ -401,9 +402,14 @@ class Controller(StepRows):
         return self._motions.gave_way_reason
 
     @property
+    def predicting(self) -> bool:
+        """Whether the last torques were for a predicted state."""
+        return bool(self.numbers[layout.PREDICTING])
+
+    @property
     def saturated(self) -> bool:
         """Whether a torque of the last step is at its limit."""
-        return bool(self._numbers[layout.OUTCOME] % step.FOUND == step.SATURATED)
+        return bool(self.numbers[layout.OUTCOME] % step.FOUND == step.SATURATED)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,

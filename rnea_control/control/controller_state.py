@@ -166,3 +166,15 @@ def torque_terms(
         external[:] = state.desired[3]
     of_feedback[:] = state.torque - terms.sum(axis=0)
     return terms
+
+
+def holding_torque(
+    model: RobotModel, workspace: Workspace, settings: ControllerSettings, state: ControllerState
+) -> FloatArray:
+    """The torque that holds an arm at rest against gravity, shape (nv,), [Nm] or [N]: model and
+    feedback, and what the hardware adds."""
+    terms = dict(zip(TERMS, torque_terms(model, workspace, settings, state), strict=True))
+    torque = terms["gravity"] + terms["feedback"]
+    if settings.hardware_compensates_gravity:
+        torque += gravity(model, workspace, state.measured[0], np.zeros(model.nv))
+    return torque

@@ -67,8 +67,8 @@ PATH_END = 53
 STATE_ROWS = 54
 
 # Rows of the numbers array. Of trajectory.py: where the trajectory stands, of how many segments,
-# and how many there have been. Of path.py: which stop is spare, where stops are planned, by which
-# code.
+# and how many there have been. Of stopping.py: which stop is spare, where stops are planned, and by
+# which code.
 STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, SPARE = range(5)
 STOP_STARTS_AT, STOP_COEFFICIENTS_AT, LINE_STARTS_AT, LINE_AT, SHIFT_AT, SCRATCH_AT = range(5, 11)
 STOP_CODE = 11
@@ -76,10 +76,12 @@ STOP_CODE = 11
 BODIES_AT, BODY_COUNT, BODY_SIZE, MEMORY_AT, MEMORY_ROWS, MEMORY_COLUMNS, MATRIX_AT = range(12, 19)
 # Of step.py: the code of a step, which of the settings are in force (1: those that hold any
 # arm), the number of the motion that is followed (0 for none), how often the desired position was
-# taken from the arm, how many findings there have been, and what the last step of a measured state
-# has returned.
-STEP_CODE, BRACED, MOTION, GAVE_WAY, FINDINGS, OUTCOME = range(19, 25)
-NUMBERS = 25
+# taken from the arm, how many findings there have been, what the last step of a measured state has
+# returned, whether the last torques were for a predicted state, and how often that has begun.
+STEP_CODE, BRACED, MOTION, GAVE_WAY, FINDINGS, OUTCOME, PREDICTING, GAPS = range(19, 27)
+# Of mode.py: whether the mode is one in which nothing may push the arm.
+WATCHES = 27
+NUMBERS = 28
 
 # Columns of a finding: what was found, the motion that it ended, the joint, the quantity, the
 # violation and the tolerance, in the order of the rows from VIOLATING_JOINT on, and the trajectory

@@ -12,18 +12,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-import numpy as np
-
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray
+from rnea_control.control import layout
 from rnea_control.control.controller import Controller
 from rnea_control.control.motion import Act, Ending, EndKind, Motion
-from rnea_control.control.planner import Plan, Situation
+from rnea_control.control.planner import Plan, Situation, check_law
 from rnea_control.exceptions import ControllerError, TrajectoryModeError, listed
 
-# Rows of `Machine.facts`: whether the last torques were for a predicted state, how often that has
-# begun, and whether the mode is one in which nothing may push the arm.
-PREDICTING, GAPS, WATCHES = range(3)
-FACTS = 3
 # An arm that has given way so often within so long, [s], has a law that shakes it.
 MOST_GIVEN_WAY, GIVING_WAY = 4, 3.0
 
@@ -131,7 +126,6 @@ class Machine:
     Attributes:
         mode: the present one; only events change it.
         reason: why it is in this mode.
-        facts: see above; machine code writes them too.
     """
 
     def __init__(
@@ -139,7 +133,6 @@ class Machine:
     ) -> None:
         self.controller = controller
         self.mode, self.reason = Mode.INACTIVE, "not activated yet"
-        self.facts: IntArray = np.zeros(FACTS, dtype=np.int64)
         self._on_change = on_change
         self._holders: set[Hashable] = set()  # who hold the emergency stop
         self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
@@ -147,17 +140,11 @@ class Machine:
 
     def forget(self) -> None:
         """Forgets what is true since an activation only."""
-        self.facts[:] = 0
+        self.controller.numbers[layout.PREDICTING : layout.WATCHES + 1] = 0
         # What takes the place of free modes until it is resumed or reset, and why.
         self._latched = {Mode.EMERGENCY_STOP: "emergency stop"} if self._holders else {}
         self._law_failed = False  # it is not asked again before the fault is reset
         self._ending = False
-        self._found: list[Ending] = []  # by steps, and not followed up
-
-    @property
-    def predicting(self) -> bool:
-        """Whether the last torques were for a predicted state."""
-        return bool(self.facts[PREDICTING])
 
     def happen(
         self, event: Event, reason: str, state: State | None = None, kind: EndKind = EndKind.DROPPED
@@ -173,7 +160,7 @@ class Machine:
             return False
         if row.act is not None:
             guided = guided or controller.guided
-            controller.finish(reason, row.act, kind, state, guided, self.predicting)
+            controller.finish(reason, row.act, kind, state, guided)
         return True
 
     def _change(self, mode: Mode, reason: str) -> None:
@@ -188,7 +175,7 @@ class Machine:
         self.mode, self.reason = mode, reason
         if changed:
             self._on_change(old, mode, reason)
-        self.facts[WATCHES] = mode in TAKES_TRAJECTORIES
+        self.controller.numbers[layout.WATCHES] = mode in TAKES_TRAJECTORIES
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
         braced = failed or (mode in STOPPED and self._rest is not Mode.HOLDING)
         if braced != self.controller.braced:
@@ -231,11 +218,10 @@ class Machine:
     def follow_up(self, found: Sequence[Ending] = ()) -> None:
         """Changes the mode after the last steps, by what they have found."""
         controller = self.controller
-        self._found += found
-        if self.predicting:
+        if controller.predicting:
             return
-        while self._found:
-            if (end := self._found.pop(0)).gave_way:
+        for end in found:
+            if end.gave_way:
                 self._give_way(end)
         if self.mode is Mode.MOVING and controller.motion is None:
             event = Event.BRAKED if controller.is_moving else Event.RESTED
@@ -271,6 +257,8 @@ class Machine:
         Raises:
             TrajectoryModeError: none may be followed now.
         """
+        if self.mode is Mode.GRAVITY_COMPENSATION:
+            check_law(self.controller.settings.control_law)
         if self.mode not in TAKES_TRAJECTORIES:
             raise TrajectoryModeError(REFUSALS[self.mode].format(reason=self.reason))
         if self._ending:
@@ -305,7 +293,8 @@ class Machine:
         if self._ending:
             raise ControllerError(ENDS)
         self.happen(Event.GUIDED, "told so")
-        return "the arm follows the hand; ~/resume has it hold again"
+        again = "; ~/resume has it hold again" if self._rest is Mode.HOLDING else ""
+        return f"the arm follows the hand{again}"
 
     def resume(self, present: Mapping[Hashable, str] | None = None) -> str:
         """Ends hand guiding or an emergency stop, or takes a position for true that no motion leads
@@ -335,7 +324,7 @@ class Machine:
         if self.mode is Mode.FAULT:
             return self.reason
         over = f", over the emergency stop of {gone} publisher(s) that have gone"
-        return "holding" + (over if gone else "")
+        return self._rest.value + (over if gone else "")
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:

@@ -27,9 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.laws import ControlLaw, Model
-from rnea_control.dynamics import Workspace, crba, forward_kinematics, gravity, jacobian
-from rnea_control.exceptions import ControllerError
+from rnea_control.dynamics import Workspace, forward_kinematics, gravity, jacobian
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import (
     Cause,
@@ -86,36 +84,6 @@ class _Guess(NamedTuple):
 
 # Gives the smallest numbers x with columns x closest to the missing torque, and their rank.
 Fit = Callable[[FloatArray], tuple[FloatArray, int]]
-
-
-def holding_torque_of_feedback(
-    model: RobotModel,
-    ws: Workspace,
-    law: ControlLaw,
-    q: FloatArray,
-    feedback: FloatArray,
-    hardware_compensates_gravity: bool = False,
-) -> FloatArray:
-    """The torque by which a controller holds an arm at rest, shape (nv,), [Nm] or [N]: the model's
-    gravity torque plus the feedback.
-
-    Args:
-        law: in force; the other arguments are as of `check_model`.
-        feedback: of the law, P and I together (or I alone, where the error is 0), shape (nv,):
-            an acceleration or a torque, as the law says.
-        hardware_compensates_gravity: whether the controller believes so.
-
-    Raises:
-        ControllerError: a law that holds no position has no feedback.
-    """
-    if not law.holds_position:
-        raise ControllerError(f"{law.name} has no feedback that tells of the model")
-    torque = gravity(model, ws, q, np.zeros(model.nv))
-    if law.model is Model.none and not hardware_compensates_gravity:
-        torque[:] = 0.0
-    if law.feeds_back_acceleration:
-        feedback = crba(model, ws, q, np.zeros((model.nv, model.nv))) @ feedback
-    return torque + feedback
 
 
 def check_model(

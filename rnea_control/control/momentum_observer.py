@@ -55,9 +55,6 @@ LONGEST_GAP = 0.1
 THRESHOLD_SHARE = 0.1
 # What the kernel reports in place of a joint.
 NONE = -1
-SIGNATURE = (
-    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1])"
-)
 Arrays = tuple[FloatArray, ...]
 
 
@@ -177,7 +174,7 @@ def _furthest_beyond(settings: Matrix, state: Matrix) -> int:
     return joint
 
 
-@kernel_on_demand(SIGNATURE)
+@kernel_on_demand()
 def observe(
     bodies: Matrix,
     memory: Matrix,

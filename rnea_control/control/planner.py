@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.control.laws import ControlLaw
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
 from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
@@ -95,18 +96,21 @@ class _Attempt(NamedTuple):
         return self.peak.ratio - 1.0
 
 
-class Planner:
-    """Plans motions of one robot, the model's, by the controller's settings; one thread uses it.
+def check_law(law: ControlLaw) -> None:
+    """Raises TrajectoryModeError if no trajectory is followed under this law."""
+    if not law.holds_position:
+        raise TrajectoryModeError(
+            f"under {law.name} the arm follows the hand, not trajectories; choose another "
+            "control_law"
+        )
 
-    Attributes:
-        tolerances: of motions that bring none.
-    """
+
+class Planner:
+    """Plans motions of one robot, the model's, by the controller's settings; one thread uses it."""
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
-        self._model, self._settings = model, settings
-        self._rules = settings.trajectories or TrajectorySettings.default(model.nv)
+        self._model, self._settings, self._rules = model, settings, settings.rules
         self._workspace = Workspace(model)
-        self.tolerances = self._rules.tolerances
 
     def plan(
         self,
@@ -123,15 +127,11 @@ class Planner:
                 its limits, or that its settings do not allow.
             TrajectoryPassedError: the trajectory has ended.
         """
-        model, rules, law = self._model, self._rules, self._settings.control_law
-        if not law.holds_position:
-            raise TrajectoryModeError(
-                f"under {law.name} the arm follows the hand, not trajectories; choose another "
-                "control_law"
-            )
+        model, rules = self._model, self._rules
+        check_law(self._settings.control_law)
         points = Waypoints.of(request.waypoints, model.nv)
         points.check(model.joint_names, rules.allow_integration)
-        tolerances = self.tolerances.overridden(request.tolerances, model.joint_names)
+        tolerances = rules.tolerances.overridden(request.tolerances, model.joint_names)
         start = earliest = at.s + at.ahead + lead
         if request.start is not None:
             start = at.trajectory_time(request.start)
@@ -162,7 +162,7 @@ class Planner:
                 chosen = self._slowed(attempt, chosen, start)
                 slower = f"{chosen.factor:.4g} times slower than asked for"
                 note = f"{slower}, to stay within the effort limits"
-        times = points.delayed(start).times
+        times = start + points.times
         times[len(times) - len(ahead) :] = chosen.times
         motion = Motion(request, start, times, points.joints, note)
         return Plan(chosen.trajectory, motion, begin, at.revision)

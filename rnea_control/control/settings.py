@@ -69,10 +69,12 @@ class TrajectorySettings(Settings):
 
     tolerances: Tolerances  # of trajectories that bring none
     max_deceleration: FloatArray = row("constraints.<joint>.max_deceleration_on_cancel")
+    allow_partial: bool = row("allow_partial_joints_goal", False)
     allow_moving_end: bool = row("allow_nonzero_velocity_at_trajectory_end", False)
     allow_integration: bool = row("allow_integration_in_goal_trajectories", False)
     start_from_desired_state: bool = row("interpolate_from_desired_state", True)
     upsample_positions: bool = row("positions_upsampling.enable", False)
+    policy_frequency: float = row("positions_upsampling.policy_frequency", 0.0)
     excessive_effort: ExcessiveEffort = ExcessiveEffort.warn
 
     @classmethod
@@ -94,6 +96,8 @@ class TrajectorySettings(Settings):
         excess = ExcessiveEffort(values["constraints.excessive_effort"])
         if not values["constraints.decelerate_on_cancel"]:
             given["max_deceleration"] = none
+        if not values["positions_upsampling.enable"]:
+            given["policy_frequency"] = 0.0
         return super().of(values, tolerances=tolerances, excessive_effort=excess, **given)
 
 
@@ -129,7 +133,7 @@ class ControllerSettings(Settings):
     effort_limit_scale: float = row("effort_limit_scale", 1.0)
     hardware_compensates_gravity: bool = row("hardware_compensates_gravity", False)
     friction_compensation: bool = row("friction_compensation", False)
-    trajectories: TrajectorySettings | None = None  # without them, the default ones
+    trajectories: TrajectorySettings | None = None  # without them, the default ones: see `rules`
     safety: SafetySettings | None = None  # without them, only the model's effort limits
     feedback_inertia: FloatArray | None = row("feedback_inertia.<joint>", None)  # or the model's
     dead_time: float = row("dead_time", 0.0)
@@ -143,6 +147,11 @@ class ControllerSettings(Settings):
         safety = SafetySettings.of(values, check_jumps=True)
         more = {name: values[name] for name in MORE if name in values}
         return super().of(values, **{"safety": safety, "more": more, **given})
+
+    @property
+    def rules(self) -> TrajectorySettings:
+        """How trajectories are taken, followed and stopped."""
+        return self.trajectories or TrajectorySettings.default(len(self.gains.p))
 
     def braced(self) -> ControllerSettings:
         """The same with a law and gains that hold any arm."""
@@ -182,8 +191,7 @@ class ControllerSettings(Settings):
         """The array that the control step takes; see layout.py."""
         rows = np.zeros((layout.SETTINGS_ROWS, model.nv))
         safety = self.safety or SafetySettings.none(model.nv)
-        trajectories = self.trajectories or TrajectorySettings.default(model.nv)
-        settings = replace(self, trajectories=trajectories, safety=safety)
+        settings = replace(self, trajectories=self.rules, safety=safety)
         values = {each.name: value for each, value in settings.numbers()}
         for k, each in enumerate(TICK_ROWS):
             rows[k] = values.get(each.name, each.default)

@@ -38,11 +38,11 @@ BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(16, 22)
 FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)
 ADOPT, CHANGE, BRACE = range(5, 8)
 # Numbers of the box: the request, whether it was carried out, and the motion that it ended; then
-# those of a trajectory, where the model's bodies are, whether to brace, whether a hand has guided
-# the arm, and whether its state is predicted.
+# those of a trajectory, where the model's bodies are, whether to brace, and whether a hand has
+# guided the arm.
 REQUEST, DONE, ENDED, STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, MOTION = range(8)
-BODIES_AT, BRACED, GUIDED, PREDICTED = range(8, 12)
-NUMBERS = 12
+BODIES_AT, BRACED, GUIDED = range(8, 11)
+NUMBERS = 11
 # Values: the time now; of a trajectory, when it takes over, is at rest, begins and ends.
 NOW, BEGIN, REST, START, END = range(5)
 VALUES = 5
@@ -79,10 +79,7 @@ def _shaken(settings: Matrix, state: Matrix, dt: float) -> bool:
     return shaken
 
 
-SIGNATURE = "i8(i8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
-
-
-@kernel(SIGNATURE)
+@kernel()
 def step(
     n: IntVector,
     settings: Matrix,
@@ -155,7 +152,7 @@ def step(
     return int(saturated) + FOUND * found
 
 
-_step = linked(step, SIGNATURE)
+_step = linked(step)
 
 
 @inlined
@@ -170,12 +167,12 @@ def catch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v:
 
 
 @inlined
-def brake(n: IntVector, settings: Matrix, state: Matrix, guided: bool, predicted: bool) -> None:
+def brake(n: IntVector, settings: Matrix, state: Matrix, guided: bool) -> None:
     """Brakes along the path; where a hand guides the arm, straight on from its last state."""
     s = state[layout.LAST_TRAJECTORY_TIME, 0]
     if guided:
         q, v = state[layout.LAST_POSITION], state[layout.LAST_VELOCITY]
-        if predicted:
+        if n[layout.PREDICTING] != 0:
             q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
         catch(n, settings, state, state[layout.LAST_TIME, 0], q, v)
     elif s < state[layout.PATH_END, 0] and state[layout.UNSCALED_UNTIL, 0] <= s:
@@ -199,16 +196,14 @@ def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None
 
 
 @inlined
-def emergency_stop(
-    n: IntVector, settings: Matrices, state: Matrix, findings: Matrix, predicted: bool
-) -> None:
+def emergency_stop(n: IntVector, settings: Matrices, state: Matrix, findings: Matrix) -> None:
     """Brakes, and goes by a law that holds the arm; arguments as of `advance`."""
     guided = state[layout.GUIDED, 0] != 0.0
     if is_hand_law(settings[n[layout.BRACED]]):
         n[layout.BRACED] = 1
         state[layout.GUIDED, 0] = 0.0
     end_motion(n, state, findings, layout.STOPPED)
-    brake(n, settings[n[layout.BRACED]], state, guided, predicted)
+    brake(n, settings[n[layout.BRACED]], state, guided)
 
 
 @inlined
@@ -238,6 +233,10 @@ def advance(
     in_force = settings[n[layout.BRACED]]
     of_step = n, in_force, tolerances, state, t, q, v, tau, predicted
     outcome = _step(n[layout.STEP_CODE], of_step)
+    if outcome < BAD_STATE or outcome == BAD_TORQUE:  # the state counts
+        if predicted and n[layout.PREDICTING] == 0:
+            n[layout.GAPS] += 1
+        n[layout.PREDICTING] = 1 if predicted else 0
     if predicted or outcome >= BAD_STATE:
         return outcome
     n[layout.OUTCOME] = outcome
@@ -285,7 +284,7 @@ def serve(
     if request <= ADOPT:
         box[ENDED], n[layout.MOTION] = n[layout.MOTION], 0
     if request == BRAKE:
-        brake(n, in_force, state, box[GUIDED] != 0, box[PREDICTED] != 0)
+        brake(n, in_force, state, box[GUIDED] != 0)
     elif request == CATCH:
         catch(n, in_force, state, values[NOW], measured[0], measured[1])
     elif request == GUIDE:

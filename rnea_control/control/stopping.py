@@ -169,13 +169,7 @@ def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
         c[i, j, EFFORT + 1] = -c[i, j, EFFORT] / (starts[i + 1] - starts[i])
 
 
-SIGNATURE = (
-    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], i8, f8, f8, f8, "
-    "f8[:,::1], f8[::1], f8[:,:,::1])"
-)
-
-
-@kernel(SIGNATURE)
+@kernel()
 def stop_along_path(
     bodies: Matrix,
     memory: Matrix,
@@ -262,7 +256,7 @@ def stop_along_path(
     return out_starts[i]
 
 
-_stop = linked(stop_along_path, SIGNATURE)
+_stop = linked(stop_along_path)
 
 
 @inlined

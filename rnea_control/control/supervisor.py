@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import feasibility, mode
+from rnea_control.control import feasibility, layout, mode
 from rnea_control.control.controller import STILL_FROZEN, Controller
 from rnea_control.control.mode import Event, Machine, Mode
 from rnea_control.control.momentum_observer import MomentumObserver
@@ -71,7 +71,7 @@ class Supervisor(Machine):
     @property
     def gaps(self) -> int:
         """How often states were missing, or of no use, and were predicted."""
-        return int(self.facts[mode.GAPS])
+        return int(self.controller.numbers[layout.GAPS])
 
     @property
     def steady(self) -> bool:
@@ -117,13 +117,13 @@ class Supervisor(Machine):
         except ControllerError as error:
             self.refuse_step(error, t, q, v)
             raise
-        self._bad_in_row = self.facts[mode.PREDICTING] = 0
+        self._bad_in_row = 0
         if self.state_period.measure(t) and (objection := self._objection()):
             self.fail(objection, t, q, v, law_failed=True)
         if (observer := self.observer) is not None:
             pushed = observer.update(t, q, v, observer.applied)
             observer.applied[:] = tau
-            if pushed >= 0 and self.facts[mode.WATCHES]:
+            if pushed >= 0 and self.controller.numbers[layout.WATCHES]:
                 self.collide(pushed, t, q, v)
         self.follow_up(found)
         return True
@@ -131,7 +131,6 @@ class Supervisor(Machine):
     def refuse_step(self, error: Exception, t: float, q: FloatArray, v: FloatArray) -> None:
         """A step has refused a state, or found no torque for it."""
         if isinstance(error, TorqueError):
-            self.facts[mode.PREDICTING] = 0  # the state counts
             self.fail(str(error), t, q, v, law_failed=True)
         else:
             self.refuse_state(str(error))
@@ -177,7 +176,6 @@ class Supervisor(Machine):
             self._put_off(t, Event.WAITS_ON, self.obstacle)
             return False
         self.controller.disregard()
-        self._found.clear()
         if not self._streaming or self.listening:
             self._start_controller(t, q)
         self._has_held |= self.listening
@@ -200,18 +198,14 @@ class Supervisor(Machine):
         if self.observer is not None:
             self.observer.reset()
 
-    def answer_gap(self, t: float, missing: float, tau: FloatArray) -> bool:
-        """Fills `tau` with torques for when no state comes, and has not come for `missing`, [s];
-        whether they are to be commanded. The motion slows down, and ends after the timeout. Other
-        arguments, and what is raised, are those of `Controller.predict`."""
+    def answer_gap(self, t: float, tau: FloatArray) -> bool:
+        """Fills `tau` with torques for when no state comes; whether they are to be commanded. The
+        motion slows down, and `miss` ends it. Arguments, and what is raised, are those of
+        `Controller.predict`."""
         if self.mode not in mode.HAS_ARM:
             return False
-        self.miss(missing)
-        if not self.predicting:
-            self.facts[mode.PREDICTING] = 1
-            self.facts[mode.GAPS] += 1
-            if self.observer is not None:
-                self.observer.reset()  # it does not know the predicted torques
+        if self.observer is not None and not self.controller.predicting:
+            self.observer.reset()  # it does not know the predicted torques
         self.controller.predict(t, tau)
         return True
 
@@ -256,4 +250,4 @@ class Supervisor(Machine):
         self._law_failed = False
         if self.mode is Mode.FAULT:
             self.happen(Event.RELEASED, "fault reset")
-        return "holding" if self.mode is Mode.BRAKING else self.mode.value
+        return (self._rest if self.mode is Mode.BRAKING else self.mode).value

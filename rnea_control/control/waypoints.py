@@ -183,9 +183,9 @@ class Waypoints:
                 f"the trajectory ended {begin - start - duration:.3f} s ago; send it earlier, or "
                 "with stamp 0 to start now"
             )
-        ahead = self.delayed(start)
+        ahead = replace(self, times=start + self.times)
         ahead = ahead[int(np.searchsorted(ahead.times, begin, side="right")) :]
-        if not len(ahead) or np.diff(ahead.times, prepend=begin).min() < SHORTEST_SEGMENT:
+        if np.diff(ahead.times, prepend=begin).min() < SHORTEST_SEGMENT:
             raise TrajectoryTimesError(
                 f"at its start, {until:g} s from now, points are less than {SHORTEST_SEGMENT:g} s "
                 "apart; give them more time"
@@ -252,10 +252,6 @@ class Waypoints:
     def __getitem__(self, part: slice) -> Waypoints:
         times, fields, has = self.times[part], self.fields[:, part], self.has[:, part]
         return replace(self, times=times, fields=fields, has=has)
-
-    def delayed(self, start: float) -> Waypoints:
-        """The same with `start` added to every time."""
-        return replace(self, times=start + self.times)
 
     def stretched(self, factor: float, begin: float) -> Waypoints:
         """The same path at 1/`factor` of the speed, from time `begin` on."""

@@ -44,7 +44,7 @@ def kernel(signature: str = "", nogil: bool = False) -> Callable[[Callable[..., 
 
     def compile_now(function: Callable[..., Any]) -> Any:
         function = getattr(function, "py_func", function)  # of an inlined one
-        arguments = function, signature or _annotated(function), nogil, _ENTRY
+        arguments = function, signature or annotated(function), nogil, _ENTRY
         if compilation.collected is None:
             return compiled(*arguments)
         compilation.collected.append(arguments)
@@ -68,7 +68,7 @@ def kernel_on_demand(
             if not ready:
                 with lock:
                     if not ready:
-                        kinds = signature or _annotated(function)
+                        kinds = signature or annotated(function)
                         ready.append(compiled(function, kinds, nogil, _ENTRY))
             # Later calls by name go straight to the kernel, those by reference through this one.
             names = function.__globals__
@@ -81,6 +81,7 @@ def kernel_on_demand(
     return defer
 
 
-def _annotated(function: Callable[..., Any]) -> str:
+def annotated(function: Callable[..., Any]) -> str:
+    """The signature that the annotations of a function say, in Numba's notation."""
     *arguments, result = (_NOTATION[kind] for kind in function.__annotations__.values())
     return f"{result}({', '.join(arguments)})"

@@ -22,19 +22,19 @@ from numba.extending import intrinsic as _intrinsic
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.kernels.compilation import OPTIONS, address, objection, source
 from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.kernel import annotated, kernel
 
 _PYTHON = bool(getattr(numba.config, "DISABLE_JIT", False))
 intrinsic: Any = _intrinsic
 _WORD, _INT, _ITEM = ir.IntType(64), ir.IntType(32), 8
 
 
-def linked(function: Callable[..., Any], signature: str) -> Any:
-    """What kernels call a kernel of this signature by: with its address, and a tuple of its
-    arguments."""
+def linked(function: Callable[..., Any]) -> Any:
+    """What kernels call a kernel by whose annotations say its signature: with its address, and a
+    tuple of its arguments."""
     if _PYTHON:
         return lambda code, arguments: function(*arguments)
-    return _copied(function) if copies() else _by_address(signature)
+    return _copied(function) if copies() else _by_address(annotated(source(function)))
 
 
 def _by_address(signature: str) -> Any:

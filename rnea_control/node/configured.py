@@ -37,10 +37,7 @@ except ImportError as missing:
         raise
     StateTopics = None
 
-# How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
-# stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
-LONGEST_WAIT_FOR_REST = 3.0
-# Between looks at whether it has, [s].
+# Between looks at whether a moving arm has come to rest, [s].
 HALT_POLL = 0.005
 
 MODE_NUMBERS = {mode: number for number, mode in enumerate(Mode)}
@@ -115,7 +112,7 @@ class Configured:
         )
         self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
         node.enter_real_time(values, undo)
-        self._hear_trajectories(given, action, undo)
+        self._hear_trajectories(action, undo)
         self._in_force = node.until(undo, "publisher", ParameterEvent, f"~/{IN_FORCE}", LATCHED)
         self._tell_sentinel()
         self._hear_states(undo)
@@ -163,12 +160,10 @@ class Configured:
                 )
             )
 
-    def _hear_trajectories(
-        self, given: InForce, action: TrajectoryAction | None, undo: ExitStack
-    ) -> None:
+    def _hear_trajectories(self, action: TrajectoryAction | None, undo: ExitStack) -> None:
         node, parameters, loop = self._node, self._parameters, self.loop
         loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
-        self.trajectories = TrajectoryInput(loop, given.input)
+        self.trajectories = TrajectoryInput(loop)
         topic = JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1
         node.until(undo, "subscription", *topic, raw=True)
         if StateTopics is None:
@@ -213,10 +208,11 @@ class Configured:
 
     def deactivate(self, reason: str) -> None:
         """Brings a moving arm to rest, ends with the last command, and logs the effect of that."""
-        loop, deadline = self.loop, time.monotonic() + LONGEST_WAIT_FOR_REST
+        loop = self.loop
         if not loop.running:
             return
-        while loop.halt(reason) and time.monotonic() < deadline:
+        while loop.halt(reason):
+            loop.attend()  # to wait for rest is no hang
             time.sleep(HALT_POLL)
         self.loop.end()
         if loop.stop(reason):
@@ -232,7 +228,6 @@ class Configured:
     def put_in_force(self, given: InForce) -> None:
         """Brings changed parameters into the running controller."""
         self.loop.change(given.model, given.controller, given.observer)
-        self.trajectories.settings = given.input
         self._changed = True
         self._wake.trigger()  # however many change at once: the sentinel is told when all have
 

@@ -51,6 +51,9 @@ LONGEST_WAIT, LOOKS = 0.05, 0.3
 LONGEST_AHEAD = 0.05
 # The last torques come at this period, until the very last one and for this long at most, [s].
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
+# How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
+# stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
+LONGEST_WAIT_FOR_REST = 3.0
 # Changes of the mode that wait to be told; older ones are forgotten.
 MOST_CHANGES = 100
 # States that a warm-up answers.
@@ -94,8 +97,7 @@ class ControlLoop(PythonTicks):
             native.PREDICTION: PREDICTION_PERIOD,
             native.LONGEST_HANG: settings.longest_hang,
         }
-        facts = self.supervisor.facts
-        super().__init__(controller, command, handover, facts, timeout, times, clock, logger)
+        super().__init__(controller, command, handover, timeout, times, clock, logger)
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
 
@@ -126,7 +128,7 @@ class ControlLoop(PythonTicks):
         """
         self.states.reset()
         self.times[native.PUBLISHED_AT] = math.nan
-        self.failure = self.refused = ""
+        self.failure, self.refused, self._halted_at = "", "", math.inf
         self.statistics = LoopStatistics()
         self.numbers[native.TICKS] = 0
         self.look_at_clock()
@@ -164,9 +166,14 @@ class ControlLoop(PythonTicks):
             self.handover.stop("the controller has failed")
 
     def halt(self, reason: str) -> bool:
-        """Starts to bring a moving arm to rest; returns whether it still moves."""
+        """Starts to bring a moving arm to rest; returns whether it still moves, and may be waited
+        for."""
+        now = time.monotonic()
         with self.lock:
-            return self.running and self.supervisor.end(reason)
+            if not (self.running and self.supervisor.end(reason)):
+                return False
+            self._halted_at = min(self._halted_at, now)
+            return now < self._halted_at + LONGEST_WAIT_FOR_REST
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """Passes a request to the supervisor, between two ticks."""
@@ -259,7 +266,7 @@ class ControlLoop(PythonTicks):
         self.supervisor.happen(Event.LOST, reason)
         while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
             self.handover.hear_nothing(time.monotonic())
-            self.supervisor.answer_gap(start + elapsed, elapsed, self.command.torque)
+            self.supervisor.answer_gap(start + elapsed, self.command.torque)
             if not self._command_arm():
                 return
             time.sleep(PREDICTION_PERIOD)

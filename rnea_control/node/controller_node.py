@@ -16,8 +16,8 @@ from rnea_control.control import ControllerSettings
 from rnea_control.control.feasibility import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.node.configured import LONGEST_WAIT_FOR_REST, Configured
-from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.configured import Configured
+from rnea_control.node.control_loop import LONGEST_WAIT_FOR_REST, ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
 from rnea_control.node.trajectory_input import TrajectoryAction
@@ -75,11 +75,6 @@ class ControllerNode(ArmNode, LifecycleNode):
         """Whether states are answered."""
         return self.loop is not None and self.loop.running
 
-    @property
-    def listening(self) -> bool:
-        """Whether somebody takes the commands."""
-        return self.loop is not None and self.loop.supervisor.listening
-
     def diagnostics(self, recent: LoopStatistics) -> DiagnosticArray:
         """The report for `/diagnostics`; its thresholds apply to `recent`."""
         configured, failed = self.configured, self.new_failures()
@@ -133,8 +128,9 @@ class ControllerNode(ArmNode, LifecycleNode):
             + " until nobody takes the commands, or a second signal"
         )
         self.loop.halt("the controller ends")
+        supervisor = self.loop.supervisor
         deadline = time.monotonic() + (seconds if seconds > 0.0 else math.inf)
-        while self.active and self.listening and time.monotonic() < deadline and going_on(2):
+        while self.active and supervisor.listening and time.monotonic() < deadline and going_on(2):
             spin()
 
     # Lifecycle.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rnea_control.control import Mode, layout
+from rnea_control.control import Mode
+from rnea_control.control.controller_state import holding_torque
 from rnea_control.control.feasibility import RESTING
 from rnea_control.control.laws import Model
-from rnea_control.control.model_check import Witness, check_model, holding_torque_of_feedback
+from rnea_control.control.model_check import Witness, check_model
 from rnea_control.dynamics import Workspace
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.node.control_loop import ControlLoop
@@ -45,16 +46,14 @@ class ModelWatch:
         q, velocity = (np.ascontiguousarray(row) for row in state.measured)
         if np.abs(velocity).max() > RESTING:
             return
-        law, ws = settings.control_law, self._workspace
+        ws = self._workspace
         if loop.settings.trusts_effort:
             witness = Witness.effort
             torque = measured_efforts(loop.newest(), model.joint_names) - model.torque_offset
-        elif not law.holds_position or law.model is Model.none:
+        elif settings.control_law.model is Model.none:
             return
         else:
-            witness, feedback = Witness.feedback, state.rows[layout.FEEDBACK]
-            compensated = settings.hardware_compensates_gravity
-            torque = holding_torque_of_feedback(model, ws, law, q, feedback, compensated)
+            witness, torque = Witness.feedback, holding_torque(model, ws, settings, state)
         bound = part * model.effort_limit
         found = check_model(model, ws, q, torque, bound, witness, self._link)
         self.findings, said = (), None

@@ -15,7 +15,6 @@ import numpy as np
 from rnea_control.control import ControlLaw, ControllerSettings, Gains, TrajectorySettings, laws
 from rnea_control.control.momentum_observer import MomentumObserver, default_thresholds
 from rnea_control.model import RobotModel
-from rnea_control.node.trajectory_input import InputSettings
 from rnea_control.parameters import table
 from rnea_control.parameters.parameter import Parameter, Parameters, markdown, values_in_force
 from rnea_control.parameters.settings import update_model
@@ -81,14 +80,12 @@ class InForce:
         model: with its loads, friction and gravity.
         controller: its settings.
         observer: detects collisions; None if that is not asked for.
-        input: how trajectory messages are read.
     """
 
     values: Mapping[str, Any]
     model: RobotModel
     controller: ControllerSettings
     observer: MomentumObserver | None
-    input: InputSettings
 
 
 def in_force(parameters: Parameters, robot: RobotModel) -> InForce:
@@ -111,8 +108,7 @@ def in_force(parameters: Parameters, robot: RobotModel) -> InForce:
         control_law=ControlLaw[values["control_law"]],
         trajectories=TrajectorySettings.of(values),
     )
-    observer = _momentum_observer(values, model, settings)
-    return InForce(values, model, settings, observer, InputSettings.of(values))
+    return InForce(values, model, settings, _momentum_observer(values, model, settings))
 
 
 def _momentum_observer(

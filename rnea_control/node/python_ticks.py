@@ -161,7 +161,7 @@ class PythonTicks(SharedArm):
             if not self.refused and self.controller.repeats(t):
                 return True
             try:
-                if not self.supervisor.answer_gap(t, missing, self.command.torque):
+                if not self.supervisor.answer_gap(t, self.command.torque):
                     return True
             except TorqueError as error:
                 self.log.say("error", "torque", str(error))
@@ -184,7 +184,7 @@ class PythonTicks(SharedArm):
             now = self._bridge(gap)
             if now is None:
                 return False
-        if gap == 0.0 and supervisor.predicting:
+        if gap == 0.0 and self.controller.predicting:
             return False  # the same state again tells nothing new
         moved = gap > 0.0 or (states.q != self.controller.last_state[0]).any()
         if moved and not self.system_time:

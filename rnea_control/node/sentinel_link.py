@@ -124,13 +124,13 @@ class SharedArm(ArmLoop):
             return True
 
     def _hear_command(self, message: bytes) -> None:
-        try:
-            self.controller.in_force = decode_command(message, self.controller.model.nv)
-        except (CdrError, Float64MultiArrayError) as error:
-            self.log.say("error", "command", f"another node's command: {error}")
         self.handover.hear_command(time.monotonic())
         self._yield_if_asked()
-        self._heard_command = True
+        try:
+            self.controller.in_force = decode_command(message, self.controller.model.nv)
+            self._heard_command = True
+        except (CdrError, Float64MultiArrayError) as error:
+            self.log.say("error", "command", f"another node's command: {error}")
 
     def _hear_waiting_commands(self) -> None:
         if self._take_command is None:  # the executor may be busy

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from socket import socketpair
-from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -38,7 +37,6 @@ from rnea_control.exceptions import (
 from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.message_pipe import MessagePipe
-from rnea_control.parameters.settings import Settings, row
 from rnea_control.ros.arm_node import STEADY
 
 # A trajectory that starts later than this was stamped by another clock, [s].
@@ -74,37 +72,16 @@ LONGEST_END = 3.0
 SHORTEST_LIFE = 2.0
 
 
-@dataclass(frozen=True)
-class InputSettings(Settings):
-    """How messages are read.
-
-    Attributes:
-        allow_partial: whether a trajectory may leave joints out.
-        policy_frequency: of points that all have time 0, [Hz]; 0 refuses these.
-    """
-
-    allow_partial: bool = row("allow_partial_joints_goal", False)
-    policy_frequency: float = row("positions_upsampling.policy_frequency", 0.0)
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any], **given: Any) -> InputSettings:
-        """Those of the controller's parameters."""
-        if not values["positions_upsampling.enable"]:
-            given["policy_frequency"] = 0.0
-        return super().of(values, **given)
-
-
 class TrajectoryInput:
     """Has trajectories followed; one thread calls it, while another one runs the loop.
 
     Attributes:
         loop: follows them.
-        settings: may be set at any time.
         received: how many there were, refused ones included.
     """
 
-    def __init__(self, loop: ControlLoop, settings: InputSettings) -> None:
-        self.loop, self.settings = loop, settings
+    def __init__(self, loop: ControlLoop) -> None:
+        self.loop = loop
         self.received, self._last = 0, -LONGEST_PAUSE
         self._logger = loop.log.logger
 
@@ -132,10 +109,11 @@ class TrajectoryInput:
             TrajectoryError: it cannot be followed; the arm goes on as before.
         """
         self.received += 1
-        joints = self.loop.controller.model.joint_names
-        message = decode_trajectory(joints, trajectory, self.settings.allow_partial)
+        controller = self.loop.controller
+        rules = controller.settings.rules
+        message = decode_trajectory(controller.model.joint_names, trajectory, rules.allow_partial)
         points = Waypoints(message.times, message.fields, message.has, message.joints)
-        frequency = self.settings.policy_frequency
+        frequency = rules.policy_frequency
         if frequency > 0.0 and points.has_only_positions and not points.times.any():
             points = replace(points, times=np.arange(1, len(points) + 1) / frequency)
         start = self.loop.states.time_of(message.stamp) if message.stamp else None
@@ -150,7 +128,7 @@ class TrajectoryInput:
                     "same clock (use_sim_time)?"
                 )
             # Planning is no hang.
-            plan = self.loop.controller.plan(request, situation, lead, self.loop.attend)
+            plan = controller.plan(request, situation, lead, self.loop.attend)
             if self.loop.call(lambda supervisor, plan=plan: supervisor.adopt(plan)):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion

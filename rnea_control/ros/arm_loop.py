@@ -19,7 +19,7 @@ import numpy as np
 from rclpy.clock import Clock
 from rclpy.guard_condition import GuardCondition
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray
 from rnea_control.control import Controller
 from rnea_control.control.handover import Handover
 from rnea_control.control.momentum_observer import MomentumObserver, observed
@@ -49,7 +49,6 @@ class ArmLoop:
         controller: computes the torques.
         command: publishes them.
         handover: who commands the arm, this loop or another node.
-        facts: of a supervisor.
         silence: as of `StateIntake`, [s].
         times: the rows of `times` that are settings, [s].
         clock, logger: of the node; the former a `NodeClock`, or one that is used like it.
@@ -75,7 +74,6 @@ class ArmLoop:
         controller: Controller,
         command: Command,
         handover: Handover,
-        facts: IntArray,
         silence: float,
         times: Mapping[int, float],
         clock: Clock,
@@ -93,7 +91,6 @@ class ArmLoop:
         self.lock = threading.Lock()
         self.log = DeferredLog(logger)
         self._clock = clock
-        self._facts = facts
         self._message = np.zeros(native.LONGEST_MESSAGE, dtype=np.uint8)
         self._table: RclTable | None = None  # None where machine code may not answer states
         self._ticks_before = 0  # machine code had answered so many states when it ran last
@@ -288,7 +285,7 @@ class ArmLoop:
             numbers[native.OBSERVER_CODE], of_observer = observed(self.observer)
             arrays = (
                 *(table.array, numbers, self.times, states.numbers, states.times),
-                *(self.handover.rows, self._facts, *self.controller.arrays, self.command.torque),
+                *(self.handover.rows, *self.controller.arrays, self.command.torque),
                 *self.controller.box,
                 *(states.buffer, first.pattern, first.indices, states.bits, states.rows),
                 *(statistics.counts, statistics.largest, statistics.numbers),

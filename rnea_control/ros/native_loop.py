@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
-from rnea_control.control.mode import GAPS, PREDICTING, WATCHES
-from rnea_control.control.momentum_observer import NONE, SIGNATURE, observe
+from rnea_control.control.momentum_observer import NONE, observe
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -70,7 +69,7 @@ MOST_STOPS = 64
 # For messages beside the states.
 LONGEST_MESSAGE = 4096
 
-_observe = linked(observe, SIGNATURE)
+_observe = linked(observe)
 
 # The mode in which the sentinel asks for the arm, as a transition's label.
 REVOKING = tuple(b"revoking\0")
@@ -175,7 +174,7 @@ def _hear_stop(
 
 
 @kernel(
-    "i8(i8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], "
+    "i8(i8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], "
     "i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], "
     "i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], f8[:,::1], "
     "u1[::1], u1[:,::1], i8[::1], u8[:,::1], f8[:,::1], "
@@ -190,7 +189,6 @@ def run(  # noqa: PLR0915
     of_states: IntArray,
     state_times: FloatArray,
     h: FloatArray,
-    of_supervisor: IntArray,
     n: IntArray,
     settings: FloatArray,
     tolerances: FloatArray,
@@ -259,8 +257,7 @@ def run(  # noqa: PLR0915
                 if kind == MODE and goes_to(REVOKING, size, message):
                     lease.hear_revocation(h, now)
                 if kind == STOP and _hear_stop(calls, m, stops, size, message):
-                    predicted = of_supervisor[PREDICTING] != 0
-                    step.emergency_stop(n, settings, state, findings, predicted)
+                    step.emergency_stop(n, settings, state, findings)
                 _end(m)
                 if kind == STOP:
                     rcl.trigger(calls)
@@ -271,7 +268,7 @@ def run(  # noqa: PLR0915
             if n[layout.MOTION] != 0:
                 _begin(m)
                 step.end_motion(n, state, findings, layout.HUNG)
-                step.brake(n, settings[n[layout.BRACED]], state, False, False)
+                step.brake(n, settings[n[layout.BRACED]], state, False)
                 _end(m)
         if answer == rcl.TAKE_FAILED:
             answer = rcl.take(calls, 0, 1 - m[WHICH])
@@ -291,9 +288,7 @@ def run(  # noqa: PLR0915
             if t - state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT:
                 continue
             _begin(m)
-            if of_supervisor[PREDICTING] == 0:
-                of_supervisor[PREDICTING] = 1
-                of_supervisor[GAPS] += 1
+            if n[layout.PREDICTING] == 0:
                 observed[:] = 0.0  # it does not know the predicted torques
             rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
             outcome = step.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
@@ -320,7 +315,7 @@ def run(  # noqa: PLR0915
         if stamp <= 0 or not 0.0 <= gap <= r[STATE_TIMEOUT]:
             return UNUSUAL
         missing = m[SYSTEM_TIME] != 0 and now - state_times[intake.CAME_AT] > r[STATE_GAP]
-        tells_nothing = of_supervisor[PREDICTING] != 0 or m[IGNORES_REPEATED] != 0 or missing
+        tells_nothing = n[layout.PREDICTING] != 0 or m[IGNORES_REPEATED] != 0 or missing
         if gap == 0.0 and tells_nothing:
             return UNUSUAL
         _begin(m)
@@ -347,14 +342,13 @@ def run(  # noqa: PLR0915
         if outcome >= step.BAD_STATE and outcome != step.BAD_TORQUE:
             m[ANSWER] = outcome
             return REFUSED
-        of_supervisor[PREDICTING] = 0
         pushed = NONE
         if applied.shape[0] > 0 and outcome < step.BAD_STATE:
             of_robot = bodies, memory, friction, of_observer, observed
             pushed = _observe(m[OBSERVER_CODE], (*of_robot, t, q, v, applied))
             for j in range(applied.shape[0]):
                 applied[j] = tau[j]
-        if of_supervisor[WATCHES] == 0:
+        if n[layout.WATCHES] == 0:
             pushed = NONE
         if not _command(calls, m, r, h, tau, noted):
             return YIELDED

@@ -18,7 +18,6 @@ from rclpy.clock import Clock
 from rnea_control.control import Act, Controller, ControllerSettings
 from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.control.mode import FACTS
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
@@ -92,9 +91,8 @@ class Guard(ArmLoop):
             native.PREDICTION: PREDICTION_PERIOD,
             native.PUBLISHED_AT: -math.inf,
         }
-        facts = np.zeros(FACTS, dtype=np.int64)
         silence = SILENT_GAPS * gap
-        super().__init__(controller, command, handover, facts, silence, times, clock, logger)
+        super().__init__(controller, command, handover, silence, times, clock, logger)
         self.numbers[native.IGNORES_REPEATED] = 1
         self.takeovers = self.refused_states = self._sent = 0
         self._watch = watch

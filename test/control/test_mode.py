@@ -156,7 +156,8 @@ class Walk:
         missing = float(self.rng.choice([0.03, 0.09, 0.2]))
         mode, tau = self.supervisor.mode, np.full(2, 7.0)
         self.arm.t += missing
-        if self.supervisor.answer_gap(self.arm.t, missing, tau):
+        self.supervisor.miss(missing)
+        if self.supervisor.answer_gap(self.arm.t, tau):
             assert mode not in SILENT and mode is not Mode.WAITING
             assert np.isfinite(tau).all()
         else:

@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 from robots import joint, link, two_link_arm
 
-from rnea_control.control import ControlLaw
-from rnea_control.control.model_check import (
-    ModelCheck,
-    Witness,
-    check_model,
-    holding_torque_of_feedback,
-)
-from rnea_control.dynamics import Workspace, crba, gravity
-from rnea_control.exceptions import ControllerError
+from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains
+from rnea_control.control.controller_state import holding_torque
+from rnea_control.control.model_check import ModelCheck, Witness, check_model
+from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause
 
@@ -27,7 +22,6 @@ WITH_TOOL = RobotModel.from_urdf_string(two_link_arm().replace("</robot>", TOOL 
 TWO_LINKS = RobotModel.from_urdf_string(two_link_arm())
 BENT = np.array([-0.3, 0.7])
 FLAG = "hardware_compensates_gravity"
-HAND = ControlLaw.gravity_compensation
 
 
 @pytest.fixture(params=["two links", "panda"])
@@ -169,17 +163,13 @@ def test_a_posture_that_tells_nothing(panda) -> None:
 
 
 @pytest.mark.parametrize("believed", [False, True])
-@pytest.mark.parametrize("law", [law for law in ControlLaw if law != HAND])
-def test_feedback_that_holds_a_load_tells_of_it(law: ControlLaw, believed: bool) -> None:
-    """By computed_torque an acceleration; by pd alone all that holds the arm."""
-    ws, load = Workspace(WITH_TOOL), loaded(WITH_TOOL, 3.0, link="tool")
-    alone = law == ControlLaw.pd and not believed
-    missing = held(load, BENT) - (0.0 if alone else held(WITH_TOOL, BENT))
-    if law == ControlLaw.computed_torque:
-        missing = np.linalg.solve(crba(WITH_TOOL, ws, BENT, np.zeros((2, 2))), missing)
-    torque = holding_torque_of_feedback(WITH_TOOL, ws, law, BENT, missing, believed)
-    np.testing.assert_allclose(torque, held(load, BENT), atol=1e-9)
-    found = check(WITH_TOOL, BENT, torque, witness=Witness.feedback, link="tool")
-    assert cause_of(found) is Cause.payload and " held with " in found.torques[0]
-    with pytest.raises(ControllerError, match="no feedback"):
-        holding_torque_of_feedback(WITH_TOOL, ws, HAND, BENT, missing)
+@pytest.mark.parametrize("law", [law for law in ControlLaw if law.holds_position])
+def test_what_holds_the_arm_is_commanded_or_hardware(law: ControlLaw, believed: bool) -> None:
+    least = np.full(2, 0.5)  # more than what the last joint turns
+    options = {"hardware_compensates_gravity": believed, "feedback_inertia": least}
+    settings = ControllerSettings(Gains.uniform(2, 30.0, 0.0), law, **options)
+    controller, commanded = Controller(WITH_TOOL, settings), np.zeros(2)
+    controller.hold(0.0, BENT + 0.1)
+    controller.step(0.0, BENT, np.zeros(2), commanded)
+    holding = holding_torque(WITH_TOOL, Workspace(WITH_TOOL), settings, controller.snapshot())
+    np.testing.assert_allclose(holding, commanded + held(WITH_TOOL, BENT) * believed, atol=1e-9)

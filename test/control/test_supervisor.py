@@ -101,7 +101,7 @@ def test_start_is_refused_with_a_reason(q: list[float], v: list[float], reason: 
     assert (tau == 7.0).all()
     with pytest.raises(TrajectoryError, match="send it again later"):
         arm.supervisor.situation(10.0)
-    assert not arm.supervisor.answer_gap(11.0, 1.0, tau)
+    assert not arm.supervisor.answer_gap(11.0, tau)
     assert arm.tick() and arm.mode is Mode.HOLDING
 
 
@@ -313,6 +313,19 @@ def test_hand_guiding() -> None:
     assert np.abs(arm.plant.q - START).max() > 0.5 * moved  # it does not go back
 
 
+def test_under_a_law_that_holds_no_position_nobody_is_told_that_it_does() -> None:
+    arm = SupervisedArm(ControlLaw.gravity_compensation).activate()
+    supervisor = arm.supervisor
+    with pytest.raises(TrajectoryError, match="choose another control_law"):
+        supervisor.situation(arm.t)
+    supervisor.emergency_stop(True)
+    supervisor.emergency_stop(False)
+    assert supervisor.resume() == "gravity_compensation"
+    assert arm.run(0.1) and supervisor.guide() == "the arm follows the hand"
+    fail(arm)
+    assert supervisor.reset_fault() == "gravity_compensation"
+
+
 def test_emergency_stop_is_latched() -> None:
     arm = moving()
     supervisor = arm.supervisor
@@ -375,7 +388,7 @@ def test_guarded_commands_nothing_and_take_over_brakes() -> None:
     assert arm.mode is Mode.GUARDED and arm.motion.ending.kind == EndKind.DROPPED
     tau = np.full(2, 7.0)
     assert not arm.supervisor.answer(arm.t, arm.plant.q, arm.plant.v, tau)
-    assert not arm.supervisor.answer_gap(arm.t + 1.0, 1.0, tau)
+    assert not arm.supervisor.answer_gap(arm.t + 1.0, tau)
     assert (tau == 7.0).all()
     with pytest.raises(TrajectoryError, match="the sentinel commands"):
         arm.supervisor.situation(arm.t)
@@ -395,7 +408,7 @@ def mislead(arm: SupervisedArm, duration: float, off: float) -> None:
         with pytest.raises(ControllerError):
             q, v = arm.plant.q + np.array([0.0, off * (1.0 + 1e-4 * k)]), arm.plant.v.copy()
             arm.supervisor.answer(arm.t, q, v, arm.tau)
-        arm.supervisor.answer_gap(arm.t, 0.0, arm.tau)
+        arm.supervisor.answer_gap(arm.t, arm.tau)
         arm.plant.step(arm.tau, 0.001)
         arm.t += 0.001
 
@@ -403,12 +416,12 @@ def mislead(arm: SupervisedArm, duration: float, off: float) -> None:
 def test_bad_state_does_not_end_the_predictions() -> None:
     arm = SupervisedArm().activate()
     supervisor = arm.supervisor
-    supervisor.answer_gap(arm.t, 0.0, arm.tau)
+    supervisor.answer_gap(arm.t, arm.tau)
     with pytest.raises(ControllerError):
         supervisor.answer(arm.t, NAN, arm.plant.v.copy(), arm.tau)
-    assert supervisor.predicting
+    assert supervisor.controller.predicting
     arm.run(0.001)
-    assert not supervisor.predicting
+    assert not supervisor.controller.predicting
 
 
 @pytest.mark.parametrize("off", [1.0, -0.2])

@@ -9,16 +9,15 @@ import numba
 import numpy as np
 import pytest
 
+from rnea_control.array_types import Vector
 from rnea_control.kernels import linking
 from rnea_control.kernels.compilation import address
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import copies, fence, linked
 
-SIGNATURE = "f8(f8[::1], f8)"
 
-
-@kernel(SIGNATURE)
-def scale(numbers: np.ndarray, factor: float) -> float:
+@kernel()
+def scale(numbers: Vector, factor: float) -> float:
     for i in range(numbers.shape[0]):
         numbers[i] *= factor
     return numbers[0]
@@ -33,7 +32,7 @@ def anew():
 
 def scaled_twice() -> list[float]:
     """By a kernel that calls another one, with an argument that must be cast."""
-    call = linked(scale, SIGNATURE)
+    call = linked(scale)
 
     @kernel("f8(i8, f8[::1])")
     def twice(code: int, numbers: np.ndarray) -> float:

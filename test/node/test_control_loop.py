@@ -28,7 +28,7 @@ from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError
 from rnea_control.messages.state_intake import CAME_AT
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.trajectory_input import InputSettings, TrajectoryInput
+from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.rcl_calls import Taken
 
@@ -121,6 +121,7 @@ def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
     _, loop = begun("commanding")
     commands: deque[Taken] = deque()
     loop.listen(lambda: commands.popleft() if commands else None)
+    commands.append(command(1.0))  # of an arm with one joint
     assert not loop.knows_torque()
     torques = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
     first, *others = (command(*torque) for torque in torques)
@@ -257,7 +258,7 @@ def test_trajectory_that_takes_long_to_plan_is_planned_far_enough_ahead() -> Non
     point = JointTrajectoryPoint(positions=Q + 0.1, velocities=[0.0, 0.0])
     point.time_from_start.sec = 3
     message.points.append(point)
-    motion = TrajectoryInput(loop, InputSettings()).follow(serialize_message(message))
+    motion = TrajectoryInput(loop).follow(serialize_message(message))
     assert loop.controller.motion is motion
     first, second = leads
     assert first < 0.6 < second

@@ -92,7 +92,7 @@ def said(bench: Bench, state: str) -> None:
 
 
 def becomes(bench: Bench, listening: bool) -> None:
-    wait_for(lambda: bench.node.listening == listening, bench.spin)
+    wait_for(lambda: bench.node.loop.supervisor.listening == listening, bench.spin)
 
 
 def follows(bench: Bench) -> None:
@@ -159,7 +159,7 @@ def test_activation_is_asked_for_once_torque_is_there() -> None:
         said(bench, "not loaded")
         again.publish(**{NAME: "inactive"})
         bench.state(Q + 0.3)
-        wait_for(lambda: again.requests and bench.node.listening, bench.spin)
+        wait_for(lambda: again.requests and bench.node.loop.supervisor.listening, bench.spin)
 
 
 def test_one_without_the_activity_topic_is_asked() -> None:
@@ -169,7 +169,7 @@ def test_one_without_the_activity_topic_is_asked() -> None:
             said(bench, state)
         manager.node.destroy_node()
         said(bench, "not known")
-        assert bench.node.listening
+        assert bench.node.loop.supervisor.listening
 
 
 @pytest.mark.parametrize("names", [(f"{NAME}/commands", ""), ("drive/torques", "manager")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from dds import ALWAYS, PATIENT, PYTHON_TICKS, LockstepArm, controller, ros, trajectory
@@ -47,7 +49,8 @@ def swing(seconds: float = 2.8, before: str = "", **errors: float) -> tuple[np.n
                 assert ("all ticks run in Python" in process.output) == bool(before or ALWAYS)
         finally:
             arm.destroy()
-    planned = Waypoints.of(POINTS, 7).delayed(begin)
+    points = Waypoints.of(POINTS, 7)
+    planned = replace(points, times=begin + points.times)
     desired = then(Trajectory.hold(0.0, START), planned, 0.0, begin)
     off = np.array([desired.at(t)[0] for t in arm.time]) - np.array(arm.q)
     return off, np.array(arm.torque)

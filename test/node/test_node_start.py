@@ -20,7 +20,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.control import Waypoint
-from rnea_control.node import configured
+from rnea_control.node import control_loop
 from rnea_control.node.configured import NO_CLOCK
 from rnea_control.ros import raw_subscription
 from rnea_control.ros.loop_records import DROPPED, LATE, PERIOD_JITTER, STATE_INTERVAL
@@ -55,7 +55,7 @@ def test_states_with_the_same_stamp_do_not_hold_time_back(make) -> None:
     assert bench.values["speed scaling"] == "0.5"
     loop = bench.node.loop
     wait_for(
-        lambda: loop.call(lambda supervisor: supervisor.predicting),
+        lambda: loop.call(lambda supervisor: supervisor.controller.predicting),
         lambda: bench.state(stamp=bench.time) or bench.spin(),
     )
     assert loop.controller.time - loop.now >= 0.2
@@ -91,7 +91,7 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
 
 def test_without_addresses_the_executor_does_it(make, monkeypatch, capfd) -> None:
     monkeypatch.setattr(raw_subscription, "takes_like_rclpy", lambda domain: Proof.NOTHING)
-    monkeypatch.setattr(configured, "LONGEST_WAIT_FOR_REST", 0.0)
+    monkeypatch.setattr(control_loop, "LONGEST_WAIT_FOR_REST", 0.0)
     bench = make(last_command="zero")
     assert "an executor takes joint_states" in capfd.readouterr().err
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)

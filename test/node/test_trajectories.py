@@ -208,12 +208,21 @@ def test_cancel_brakes_along_the_path_and_holds(bench: TrajectoryBench) -> None:
 # The controller itself ends.
 
 
-def test_deactivation_ends_a_goal(bench: TrajectoryBench) -> None:
+def test_deactivation_ends_a_goal(bench: TrajectoryBench, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = bench.follow(POINTS)
     bench.run(0.2)
+    advance = bench.arm.node.advance
+
+    def slowly() -> None:
+        monkeypatch.undo()
+        time.sleep(1.5)  # longer than interpreter_timeout
+        advance()
+
+    monkeypatch.setattr(bench.arm.node, "advance", slowly)
     bench.transition(Transition.TRANSITION_DEACTIVATE)
     bench.wait(lambda: sent.ended)
     assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller was deactivated")
+    assert "stood still" not in bench.process.output  # to wait for rest is no hang
     line = bench.rejected(bench.goal(POINTS))
     assert "goal rejected: the controller is not active; activate it first" in line
     bench.transition(Transition.TRANSITION_ACTIVATE)
