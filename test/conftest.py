@@ -10,8 +10,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from rnea_control.model import RobotModel
 
 # For robots.py and the others beside this file, and for the counting of allocations.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmark")]
@@ -134,9 +138,9 @@ def publishers_are_known() -> None:
         pytest.skip("messages do not tell their publisher here")
 
 
-@pytest.fixture(scope="session")
-def panda_urdf() -> Path:
-    """The Panda arm of example-robot-data."""
-    from robots import example_robot  # noqa: PLC0415
+@pytest.fixture
+def panda() -> RobotModel:
+    """See robots.py."""
+    import robots  # noqa: PLC0415
 
-    return example_robot("panda")
+    return robots.panda()

@@ -22,6 +22,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from robots import two_link_arm
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -37,6 +38,8 @@ PARAMETERS = {"joints": JOINTS, "gains": {joint: {"p": 100.0, "d": 20.0} for joi
 PATIENT = {**PARAMETERS, "joint_state_timeout": 1000.0, "joint_state_gap": 1000.0}
 START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
 ARM = {"robot_description": two_link_arm(), **START}
+# Tells who comes later, too; no change is lost on the way.
+LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # The module of the process that serves the action.
 ACTION_PROCESS = "rnea_control.node.action_process"
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import rclpy
-from dds import wait_for
+from dds import JOINTS, wait_for
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import ROSClock
@@ -35,7 +35,6 @@ from rnea_control.ros.loop_records import LoopStatistics
 # No sentinel is there, and nobody waits until one must have been discovered.
 sentinel_link.DISCOVERY = 0.0
 
-JOINTS = ["shoulder", "elbow"]
 COMMANDS = "effort_controller/commands"
 # The watchdog goes by real time, of which a busy machine may take a lot.
 GOOD = {
@@ -45,18 +44,15 @@ GOOD = {
     # The torques of the control law itself: these tests jump from state to state.
     "activation.blend_time": 0.0,
     "activation.max_velocity": 100.0,
-    **{f"torque_rate_limits.{joint}": 1e9 for joint in ("shoulder", "elbow")},
-    **{f"max_position_errors.{joint}": 0.0 for joint in ("shoulder", "elbow")},
+    **{f"torque_rate_limits.{joint}": 1e9 for joint in JOINTS},
+    **{f"max_position_errors.{joint}": 0.0 for joint in JOINTS},
     # They concern the whole process, which is the tests' own here.
     "thread_priority": 0,
     "lock_memory": False,
     "joints": JOINTS,
     "robot_description": two_link_arm(),
-    **{
-        f"gains.{joint}.{gain}": value
-        for joint in JOINTS
-        for gain, value in (("p", 100), ("d", 20.0))
-    },
+    **{f"gains.{joint}.p": 100 for joint in JOINTS},
+    **{f"gains.{joint}.d": 20.0 for joint in JOINTS},
 }
 Q = np.array([0.3, -0.4])
 MODEL = RobotModel.from_urdf_string(two_link_arm())

@@ -37,6 +37,11 @@ def example_robot(name: str) -> Path:
     return path
 
 
+def panda() -> RobotModel:
+    """The Panda arm, whose fingers stand, to be changed at will."""
+    return load_quietly(example_robot("panda"), PANDA_JOINTS)
+
+
 def load_quietly(
     path: Path, joints: tuple[str, ...] | None = None, floating_base: bool = False
 ) -> RobotModel:

@@ -17,7 +17,7 @@ from numba.core.errors import TypingError
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
-from robots import PANDA_JOINTS, load_quietly
+from robots import PANDA_JOINTS
 from sensor_msgs.msg import JointState
 
 from rnea_control import control, dynamics
@@ -55,11 +55,6 @@ def objects_of_other_tests_are_not_collected() -> Iterator[None]:
 def fewer_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as it takes to see a byte for each: the benchmark makes more."""
     monkeypatch.setattr("measuring.CALLS", 2_000)
-
-
-@pytest.fixture(scope="module")
-def panda(panda_urdf):
-    return load_quietly(panda_urdf, PANDA_JOINTS)
 
 
 def calls(model: RobotModel) -> dict[str, Callable[[], object]]:

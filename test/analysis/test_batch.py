@@ -64,18 +64,13 @@ def test_output_is_filled_and_returned_and_nan_stays_in_its_row() -> None:
     np.testing.assert_array_equal(np.delete(tau, 2, 0), np.delete(expected, 2, 0))
 
 
-def read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
-
-
 OTHER_FORMS = {
     "float32": lambda array: array.astype(np.float32),
     "a list": lambda array: array.tolist(),
     "strided": lambda array: np.repeat(array, 2, axis=1)[:, ::2],
     "Fortran order": np.asfortranarray,
     "other byte order": lambda array: array.astype(">f8"),
-    "read-only": read_only,
+    "read-only": lambda array: np.broadcast_to(array, array.shape),
 }
 
 
@@ -100,7 +95,7 @@ WRONG = [
     ("tau", np.zeros((SAMPLES, 3)), r"tau is of float64 and shape \(5, 3\); .* \(5, 2\)"),
     ("tau", np.zeros((SAMPLES, 2), dtype=np.float32), "tau is of float32"),
     ("tau", np.zeros((SAMPLES, 4))[:, ::2], "tau is a read-only or strided"),
-    ("tau", read_only(np.zeros((SAMPLES, 2))), "tau is a read-only or strided"),
+    ("tau", np.broadcast_to(np.zeros((SAMPLES, 2)), (SAMPLES, 2)), "tau is a read-only or strided"),
     ("tau", [[0.0, 0.0]] * SAMPLES, "tau is a list"),
     ("workers", 0, "workers is 0; it must be an integer, at least 1"),
     ("workers", [2], r"workers is \[2\]"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
 import sympy
-from robots import PLANAR, random_mechanism, two_link_arm
+from planar_arm import NUMBERS, coriolis_matrix, gravity_torque, mass_matrix
+from robots import random_mechanism, two_link_arm
 from sympy import cos, sin
 
 from rnea_control.analysis.symbolic import SymbolicDynamics, symbolic_dynamics
@@ -17,8 +17,8 @@ from rnea_control.dynamics import Workspace, crba, gravity, nonlinear_effects, r
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 
-SYMBOLS = {name: sympy.Symbol(name, positive=True) for name in (*PLANAR, "g0")}
-NUMBERS = {name: sympy.Rational(str(value)) for name, value in (PLANAR | {"g0": 9.81}).items()}
+SYMBOLS = {name: sympy.Symbol(name, positive=True) for name in NUMBERS}
+FRACTIONS = {name: sympy.Rational(str(value)) for name, value in NUMBERS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -36,23 +36,12 @@ def in_symbols(planar: RobotModel) -> SymbolicDynamics:
     return symbolic_dynamics(planar, parameters, {"elbow": [p["l1"], 0, 0]}, [0, 0, -p["g0"]])
 
 
-def by_hand(q, v, m1, m2, l1, r1, r2, I1, I2, g0) -> tuple[Any, Any, Any]:
-    """M, C and g of the planar 2R arm [Siciliano et al. 2009, sec. 7.3.2], mass centers on the
-    links; its axes are +y, so that positive angles turn +x toward -z."""
-    m22 = I2 + m2 * r2**2
-    m12 = m22 + m2 * l1 * r2 * cos(q[1])
-    m11 = I1 + m1 * r1**2 + I2 + m2 * (l1**2 + r2**2 + 2 * l1 * r2 * cos(q[1]))
-    h = -m2 * l1 * r2 * sin(q[1])
-    g2 = -m2 * g0 * r2 * cos(q[0] + q[1])
-    C = sympy.Matrix([[h * v[1], h * (v[0] + v[1])], [-h * v[0], 0]])
-    g = sympy.Matrix([-(m1 * r1 + m2 * l1) * g0 * cos(q[0]) + g2, g2])
-    return sympy.Matrix([[m11, m12], [m12, m22]]), C, g
-
-
 def test_planar_arm_is_that_of_the_textbook(planar, in_symbols) -> None:
     in_numbers = symbolic_dynamics(planar)
-    for s, values in ((in_symbols, SYMBOLS), (in_numbers, NUMBERS)):
-        for found, expected in zip((s.M, s.C, s.g), by_hand(s.q, s.v, **values), strict=True):
+    for s, values in ((in_symbols, SYMBOLS), (in_numbers, FRACTIONS)):
+        M, g = (formula(s.q, values, cos) for formula in (mass_matrix, gravity_torque))
+        by_hand = map(sympy.Matrix, (M, coriolis_matrix(s.q, s.v, values, sin), g))
+        for found, expected in zip((s.M, s.C, s.g), by_hand, strict=True):
             assert found.shape == expected.shape
             assert sympy.simplify(found - expected).is_zero_matrix
     # Numbers are short, and what cancels is gone.
@@ -102,15 +91,15 @@ def agrees(s: SymbolicDynamics, model: RobotModel) -> None:
     for _ in range(3):
         q, v, a = rng.uniform(-2.0, 2.0, (3, n))
         M, Cv, g, tau = (np.array(value, dtype=np.float64) for value in formulas(q, v, a))
-        g_expected = gravity(model, ws, q, np.zeros(n))
+        held = gravity(model, ws, q, np.zeros(n))
         bias = nonlinear_effects(model, ws, q, v, np.zeros(n))
-        inertia, torque = (
-            crba(model, ws, q, np.zeros((n, n))),
-            rnea(model, ws, q, v, a, np.zeros(n)),
-        )
-        expected = inertia, bias - g_expected, g_expected, torque
-        for found, wanted in zip((M, Cv[:, 0], g[:, 0], tau[:, 0]), expected, strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+        for found, expected in (
+            (M, crba(model, ws, q, np.zeros((n, n)))),
+            (Cv[:, 0], bias - held),
+            (g[:, 0], held),
+            (tau[:, 0], rnea(model, ws, q, v, a, np.zeros(n))),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_what_has_no_formulas_or_does_not_fit_is_refused(planar: RobotModel) -> None:

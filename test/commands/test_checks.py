@@ -343,12 +343,8 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("manager-priority", computer(manager_priorities=((50, 50, 49),)), "2 of its threads have up"),
     ("dds-profile", computer(transports=Transports()), "no profile"),
     ("dds-profile-unreadable", computer(transports=Transports("/profile.xml")), "/profile.xml"),
-    ("dds-local-only", computer(transports=Transports(local_only="LOCALHOST=1")), "LOCALHOST=1"),
-    (
-        "dds-local-only",
-        computer(transports=Transports("/p", local_only="LOCALHOST=1")),
-        "LOCALHOST=1",
-    ),
+    ("dds-local-only", computer(transports=Transports(local_only="HOST=1")), "HOST=1"),
+    ("dds-local-only", computer(transports=Transports("/p", local_only="HOST=1")), "HOST=1"),
 ]
 # What else a fault brings with it, rightly.
 FOLLOW = {

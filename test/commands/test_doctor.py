@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import dds
 import pytest
 import rclpy
 import yaml
-from dds import Process, ask, ros, settings, wait_for
+from dds import ARM, JOINTS, Process, ask, ros, settings, wait_for
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
@@ -37,16 +38,12 @@ msg = pytest.importorskip("controller_manager_msgs.msg")
 srv = pytest.importorskip("controller_manager_msgs.srv")
 
 DOMAIN, EMPTY_DOMAIN = 86, 87
-JOINTS = ["shoulder", "elbow"]
-# Where gravity pulls at both.
-START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
 URDF = two_link_arm().replace('effort="100"', 'effort="40"')
 # A busy machine takes long.
 LONG = {"joint_state_gap": 5.0, "joint_state_timeout": 5.0, "command_timeout": 3.0}
 WATCHED = ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
 PARAMETERS = {
-    "joints": JOINTS,
-    "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
+    **dds.PARAMETERS,
     "command_reliability": "best_effort",
     "model_check.bound": 0.02,
     "command_lease": 2.0,
@@ -130,7 +127,7 @@ def context() -> Iterator[None]:
 
 def system(stack: ExitStack) -> tuple[Ros2Control, Process]:
     """The arm, its controller and the stand-in, in control; and the sentinel's process."""
-    hardware = {"robot_description": URDF, "rate": float(RATE), **START}
+    hardware = {**ARM, "robot_description": URDF, "rate": float(RATE)}
     stack.enter_context(Process("rnea_control.simulation.executable", hardware))
     control = Ros2Control()
     stack.callback(control.destroy)

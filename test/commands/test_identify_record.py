@@ -6,16 +6,14 @@ import argparse
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import dds
 import numpy as np
 import pytest
 import yaml
-from dds import Process, ros, without
+from dds import ARM, JOINTS, Process, controller, ros, without
 from rclpy.serialization import deserialize_message
-from robots import two_link_arm
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -26,8 +24,6 @@ from rnea_control.identification.recording_files import read_recording
 from rnea_control.ros.raw_subscription import UNPROVEN
 
 DOMAIN = 77
-JOINTS = ["shoulder", "elbow"]
-START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
 RATE = 250
 # A busy machine takes long.
 PARAMETERS = {**dds.PARAMETERS, "joint_state_gap": 5.0, "joint_state_timeout": 5.0}
@@ -53,10 +49,11 @@ class Record(Process):
 
 @pytest.fixture(scope="module")
 def control() -> Iterator[Process]:
-    hardware = {"robot_description": two_link_arm(), "rate": float(RATE), **START}
-    with ros(DOMAIN), ExitStack() as stack:
-        stack.enter_context(Process("rnea_control.simulation.executable", hardware))
-        process = stack.enter_context(Process("rnea_control.node.executable", PARAMETERS))
+    with (
+        ros(DOMAIN),
+        Process("rnea_control.simulation.executable", {**ARM, "rate": float(RATE)}),
+        controller(PARAMETERS) as process,
+    ):
         process.said("holding: at the measured position")
         yield process
 

@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numba
 import numpy as np
 import pytest
-from robots import PANDA_JOINTS, example_robot, load_quietly, random_mechanism, two_link_arm
+import robots
+from robots import example_robot, load_quietly, random_mechanism, two_link_arm
 
 from rnea_control import dynamics
 from rnea_control.compiled import CompiledRobot, Order, calls, compile_robot, machine_code
@@ -134,38 +135,28 @@ def test_output_may_lie_over_an_input() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_base_parameters_change_no_torque_and_take_less_work(panda) -> None:
-    assert_agree(panda, compile_robot(panda, base_parameters=True))
+def test_base_parameters_take_less_work(panda) -> None:
+    """And change no torque: the tests before and after this one."""
     few, many = (len(trace("rnea", panda, base_parameters=each).order) for each in (True, False))
     assert few < 0.9 * many
 
 
 @pytest.fixture(scope="module")
-def panda(panda_urdf) -> RobotModel:
-    return load_quietly(panda_urdf, PANDA_JOINTS)
-
-
-@pytest.fixture(scope="module")
-def compiled(panda) -> CompiledRobot:
-    return compile_robot(panda)
-
-
-@pytest.fixture
-def fresh(panda_urdf) -> RobotModel:
-    return load_quietly(panda_urdf, PANDA_JOINTS)
+def compiled() -> CompiledRobot:
+    return compile_robot(robots.panda())
 
 
 @pytest.mark.parametrize("base_parameters", [False, True])
-def test_what_is_variable_may_change(base_parameters: bool, fresh) -> None:
-    links = "panda_link4", fresh.link_names[-1]
-    compiled = compile_robot(fresh, ("gravity", "armature", *links), base_parameters)
-    assert_agree(fresh, compiled)
-    fresh.gravity = (1.0, -2.0, 9.0)
-    assert_agree(fresh, compiled)
-    fresh.armature = np.linspace(0.1, 0.4, fresh.nv)
+def test_what_is_variable_may_change(base_parameters: bool, panda) -> None:
+    links = "panda_link4", panda.link_names[-1]
+    compiled = compile_robot(panda, ("gravity", "armature", *links), base_parameters)
+    assert_agree(panda, compiled)
+    panda.gravity = (1.0, -2.0, 9.0)
+    assert_agree(panda, compiled)
+    panda.armature = np.linspace(0.1, 0.4, panda.nv)
     for link in links:
-        fresh.set_payload(link, 2.0, (0.1, 0.0, 0.2))
-        assert_agree(fresh, compiled)
+        panda.set_payload(link, 2.0, (0.1, 0.0, 0.2))
+        assert_agree(panda, compiled)
 
 
 CHANGES = {
@@ -176,19 +167,19 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_any_other_change_is_refused_and_taken_back_is_accepted(change: str, fresh) -> None:
-    compiled = compile_robot(fresh, {"gravity", "armature"} - {change})
-    q, v, a, _ = sample(fresh)
+def test_any_other_change_is_refused_and_taken_back_is_accepted(change: str, panda) -> None:
+    compiled = compile_robot(panda, {"gravity", "armature"} - {change})
+    q, v, a, _ = sample(panda)
     before = compiled.rnea(q, v, a, np.zeros(7)).copy()
-    CHANGES[change](fresh)
+    CHANGES[change](panda)
     tau = np.full(7, 5.0)
     with pytest.raises(ArgumentError, match=CHANGED):
         compiled.rnea(q, v, a, tau)
     assert (tau == 5.0).all()
     with pytest.raises(ArgumentError, match=CHANGED):
         compiled.batch("rnea", *(np.tile(each, (9, 1)) for each in (q, v, a)))
-    fresh.gravity, fresh.armature = (0.0, 0.0, -9.81), np.zeros(7)
-    fresh.set_payload(fresh.link_names[-1], 0.0)
+    panda.gravity, panda.armature = (0.0, 0.0, -9.81), np.zeros(7)
+    panda.set_payload(panda.link_names[-1], 0.0)
     np.testing.assert_array_equal(compiled.rnea(q, v, a, tau), before)
 
 
@@ -284,36 +275,36 @@ def test_normal_equations(count: int, panda, compiled) -> None:
     np.testing.assert_allclose(vector, Y.T @ tau.ravel(), rtol=1e-9, atol=1e-9)
 
 
-def test_bound_arrays(fresh) -> None:
-    compiled = compile_robot(fresh, variable=["armature"])
-    q, v, a, tau = sample(fresh)
-    forces = np.random.default_rng(0).normal(size=(len(fresh.link_names), 6))
+def test_bound_arrays(panda) -> None:
+    compiled = compile_robot(panda, variable=["armature"])
+    q, v, a, tau = sample(panda)
+    forces = np.random.default_rng(0).normal(size=(len(panda.link_names), 6))
     takes = {name: inputs(name, q, v, a, tau) for name in ALGORITHMS}
     takes |= {"rnea_with_external_forces": [q, v, a, forces], "regressor": [q, v, a]}
     bounds = {}
     for name, arrays in takes.items():
-        shape = {"crba": (7, 7), "regressor": (7, parameter_count(fresh))}.get(name, (7,))
+        shape = {"crba": (7, 7), "regressor": (7, parameter_count(panda))}.get(name, (7,))
         out, method = np.zeros(shape), getattr(compiled, name)
         bounds[name] = bound = compiled.bind(name, *arrays, out)
         for _ in range(3):
             q += 0.1
             assert bound() is out
             np.testing.assert_array_equal(out, method(*arrays, np.zeros(shape)))
-    fresh.armature = np.full(7, 0.1)  # is variable
+    panda.armature = np.full(7, 0.1)  # is variable
     for name, bound in bounds.items():
         expected = getattr(compiled, name)(*takes[name], np.zeros_like(bound()))
         np.testing.assert_array_equal(bound(), expected)
-        fresh.gravity = (0.0, 0.0, 0.0)
+        panda.gravity = (0.0, 0.0, 0.0)
         with pytest.raises(ArgumentError, match=CHANGED):
             bound()
-        fresh.gravity = (0.0, 0.0, -9.81)
+        panda.gravity = (0.0, 0.0, -9.81)
         np.testing.assert_array_equal(bound(), expected)
 
 
-def test_bound_call_outlives_its_robot_and_keeps_its_arrays(fresh) -> None:
-    q, v, a, tau = sample(fresh)
-    expected = loop(fresh, "rnea", q, v, a)
-    compiled = compile_robot(fresh)
+def test_bound_call_outlives_its_robot_and_keeps_its_arrays(panda) -> None:
+    q, v, a, tau = sample(panda)
+    expected = loop(panda, "rnea", q, v, a)
+    compiled = compile_robot(panda)
     bound = compiled.bind("rnea", q, v, a, tau)
     robot = weakref.ref(compiled)
     del compiled, q, v, a
@@ -354,16 +345,16 @@ def test_inputs_may_be_read_only(panda, compiled) -> None:
     np.testing.assert_array_equal(found, J)
 
 
-def test_copies_compute_the_same_and_none_is_made_of_a_changed_robot(fresh) -> None:
-    compiled = compile_robot(fresh, iter(["gravity"]), base_parameters=True)
-    q, v, a, _ = sample(fresh)
+def test_copies_compute_the_same_and_none_is_made_of_a_changed_robot(panda) -> None:
+    compiled = compile_robot(panda, iter(["gravity"]), base_parameters=True)
+    q, v, a, _ = sample(panda)
     expected = compiled.rnea(q, v, a, np.zeros(7))
     for copied in (pickle.loads(pickle.dumps(compiled)), copy.deepcopy(compiled)):
-        assert copied.model is not fresh
+        assert copied.model is not panda
         np.testing.assert_array_equal(copied.rnea(q, v, a, np.zeros(7)), expected)
         copied.model.gravity = (0.0, 0.0, 0.0)  # is variable there too
         assert (copied.rnea(q, v, a, np.zeros(7)) != expected).any()
-    fresh.armature = np.full(7, 0.1)
+    panda.armature = np.full(7, 0.1)
     with pytest.raises(ArgumentError, match=CHANGED):
         pickle.dumps(compiled)
 
@@ -389,10 +380,7 @@ REFUSED = [
     ("external_forces is .* must be a C-contiguous float64", lambda c: c.batch("rnea", *RRR, ROWS)),
     ("workers is 0; it must be at least 1", lambda c: c.batch("rnea", *RRR, workers=0)),
     ("workers is 1.5; .* an integer", lambda c: c.batch("rnea", *RRR, workers=1.5)),
-    (
-        "order is 'rows'; it must be Order.sample_major or Order.entry_major",
-        lambda c: c.batch("rnea", *RRR, order="rows"),
-    ),
+    ("order is 'rows'; .* Order.sample_major or", lambda c: c.batch("rnea", *RRR, order="rows")),
     ("out is a read-only", lambda c: c.batch("rnea", *RRR, out=read_only(np.zeros((9, 7))))),
     ("^tau is a read-only", lambda c: c.gravity(V, read_only(np.zeros(7)))),
     (r"^v is of .* \(6,\)", lambda c: c.rnea(read_only(np.zeros(7)), np.zeros(6), V, V)),
@@ -410,11 +398,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("direct", [True, False])
-def test_what_does_not_fit_is_named(direct: bool, fresh, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_named(direct: bool, panda, monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls.direct()
     monkeypatch.setattr(calls, "direct", lambda: direct)
-    compiled = compile_robot(fresh)
-    assert_agree(fresh, compiled)
+    compiled = compile_robot(panda)
+    assert_agree(panda, compiled)
     for words, call in REFUSED:
         with pytest.raises(ArgumentError, match=words):
             call(compiled)
@@ -492,20 +480,20 @@ def test_code_is_saved_whatever_the_robots_name(name: str, tmp_path) -> None:
     assert code.stem.encode() in code.read_bytes()
 
 
-def test_code_is_kept_on_disk_and_a_damaged_file_is_made_anew(fresh, tmp_path, monkeypatch) -> None:
-    fresh.set_payload(fresh.link_names[-1], 0.1234)  # nobody has compiled this one before
+def test_code_is_kept_on_disk_and_a_damaged_file_is_made_anew(panda, tmp_path, monkeypatch) -> None:
+    panda.set_payload(panda.link_names[-1], 0.1234)  # nobody has compiled this one before
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(disk_cache, "_said", set())  # what is said once may have been said
-    q, v, a, _ = sample(fresh)
-    expected = compile_robot(fresh).rnea(q, v, a, np.zeros(fresh.nv)).copy()
+    q, v, a, _ = sample(panda)
+    expected = compile_robot(panda).rnea(q, v, a, np.zeros(panda.nv)).copy()
     (path,) = tmp_path.rglob("robot.*.o")
     before = path.stat().st_mtime_ns
-    np.testing.assert_array_equal(compile_robot(fresh).rnea(q, v, a, np.zeros(fresh.nv)), expected)
+    np.testing.assert_array_equal(compile_robot(panda).rnea(q, v, a, np.zeros(panda.nv)), expected)
     assert path.stat().st_mtime_ns == before
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     with pytest.warns(RuntimeWarning, match="is damaged: what it held is compiled anew"):
-        found = compile_robot(fresh).rnea(q, v, a, np.zeros(fresh.nv))
+        found = compile_robot(panda).rnea(q, v, a, np.zeros(panda.nv))
     np.testing.assert_array_equal(found, expected)
     assert path.stat().st_mtime_ns != before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from planar_arm import coriolis_torque, gravity_torque, mass_matrix, planar_arm
+from planar_arm import coriolis_matrix, gravity_torque, mass_matrix, planar_arm
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.control.controller_state import TERMS, torque_terms
@@ -60,7 +60,7 @@ def own_terms(law: ControlLaw, c: Controller, helps: bool, hardware: bool) -> li
     q, v = (Q, V) if law == ControlLaw.computed_torque else (q_d, v_d)
     feedback = inertia(Q) @ u if law == ControlLaw.computed_torque else u
     gravity = gravity_torque(q) - relief
-    return [gravity, coriolis_torque(q, v), inertia(q) @ a_d, rubbing, feedback, effort]
+    return [gravity, coriolis_matrix(q, v) @ v, inertia(q) @ a_d, rubbing, feedback, effort]
 
 
 @pytest.mark.parametrize("hardware", [False, True])

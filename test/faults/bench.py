@@ -24,7 +24,6 @@ from measures import PERIOD
 from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from recording import PATIENT, Recording
 from trajectory_msgs.msg import JointTrajectory
 
@@ -36,7 +35,6 @@ DOMAIN = 101
 BANDWIDTH = 20.0
 # In the frame of the last joint's link, [m].
 PAYLOAD_POSITION = (0.0, 0.0, 0.1)
-LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 NAME = "rnea_controller"
 # From a request for a motion to its start, so that it is there in time, in periods.
 LEAD = 150

@@ -12,8 +12,8 @@ from signal import SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM
 from typing import NamedTuple
 
 import numpy as np
-from bench import LATCHED, NAME, PAYLOAD_POSITION, FaultBench
-from dds import Process, action_process, controller, wait_for
+from bench import NAME, PAYLOAD_POSITION, FaultBench
+from dds import LATCHED, Process, action_process, controller, wait_for
 from fast_motion import LEG, panda, path, there_and_back
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState

@@ -226,12 +226,11 @@ class FaultyArm(SimulatedArm):
         taken = self._subscription.take(timeout)
         if taken is None:
             return False
-        data, sequence, _ = taken
-        values = np.array(deserialize_message(data, Float64MultiArray).data)
+        values = np.array(deserialize_message(taken.data, Float64MultiArray).data)
         nv = self.model.nv
         torque = values if len(values) == nv else np.full(nv, np.nan)
-        sequence = -1 if sequence is None else sequence
-        self.recording.add_command((self.ticks, wall(), sequence, len(values), torque))
+        publisher = taken.publisher or b""
+        self.recording.add_command((self.ticks, wall(), publisher, len(values), torque))
         self.commands_received += 1
         if not self._ignoring:
             fault = self.effort_controller.receive(values)

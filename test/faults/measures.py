@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from recording import publishers
 
 from rnea_control.model import RobotModel
 
@@ -75,7 +74,7 @@ def measure(
     q, v = rows["q"], rows["v"]
     ticks = np.concatenate([[fault], sent["tick"], [end]])
     moving = np.flatnonzero((np.abs(v) > STILL).any(axis=1))
-    owner = publishers(commands)[(commands["tick"] >= fault) & (commands["tick"] < end)]
+    owner = sent["publisher"][sent["publisher"] != b""]
     rest = int(moving[-1]) + 1 if len(moving) else 0
     return Measures(
         torque=float(np.nanmax(torque, initial=0.0)),
@@ -87,7 +86,7 @@ def measure(
         rest=-1 if rest >= len(rows) else rest,
         finite=finite,
         silence=int(np.diff(ticks).max()),
-        handovers=int(np.count_nonzero(np.diff(owner[owner >= 0]))),
+        handovers=int(np.count_nonzero(owner[1:] != owner[:-1])),
         goal=0.0 if path is None else float(np.abs(q[-1] - path[-1]).max()),
     )
 

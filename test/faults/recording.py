@@ -21,7 +21,7 @@ def _periods(nv: int) -> np.dtype:
 
 
 def _commands(nv: int) -> np.dtype:
-    numbers = [("tick", "i8"), ("wall", "f8"), ("sequence", "i8"), ("values", "i4")]
+    numbers = [("tick", "i8"), ("wall", "f8"), ("publisher", "S16"), ("values", "i4")]
     return np.dtype([*numbers, ("torque", "f8", nv)])
 
 
@@ -38,8 +38,8 @@ class Recording:
         periods: a period of the arm each: when it began by the steady clock [s], the stamp of the
             state that was published (0 for none), how many commands came, its flags, q and v at its
             begin, the command in force during it, and the torque at the joints.
-        commands: those received: in which period, when, the publisher's count, how many numbers,
-            and the numbers.
+        commands: those received: in which period, when, the publisher's GID (empty where it is not
+            known), how many numbers, and the numbers.
     """
 
     def __init__(self, folder: Path, nv: int, create: bool = False) -> None:
@@ -68,26 +68,3 @@ class Recording:
     @property
     def full(self) -> bool:
         return bool(self.counts[0] >= LONGEST)
-
-
-def publishers(commands: np.ndarray) -> np.ndarray:
-    """Tells whose each command is by the publishers' own counts: -1 where there is no count.
-
-    A publisher counts up from 1 for every command that it sends. Two that have sent the same number
-    cannot be told apart.
-    """
-    last: list[int] = []
-    owner = np.full(len(commands), -1)
-    for i, sequence in enumerate(commands["sequence"]):
-        if sequence < 0:
-            continue
-        # Some commands may have been lost on the way.
-        gaps = [(sequence - number, who) for who, number in enumerate(last)]
-        near = [(gap, who) for gap, who in gaps if 0 < gap <= 50]
-        if near:
-            _, owner[i] = min(near)
-        else:
-            last.append(0)
-            owner[i] = len(last) - 1
-        last[owner[i]] = sequence
-    return owner

@@ -6,13 +6,9 @@ A selection by default; all rows with FAULTS=all.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from faults import ROWS
 from rows import Row, run_row
 

@@ -9,22 +9,22 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
-from pathlib import Path
 
 import dds
+import handover_history as history
 import numpy as np
 import pytest
 import rclpy
-from dds import JOINTS, Process, controller, ros, trajectory
+from dds import JOINTS, LATCHED, Process, controller, ros, trajectory
+from handover_history import PROCESSES, RATE, Command, Event
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from robots import two_link_arm
 from std_msgs.msg import Float64MultiArray
@@ -33,11 +33,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.rcl_calls import INFO, RclTable
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import handover_history as history
-from handover_history import PROCESSES, RATE, Command, Event
 
 DOMAIN = 80
 FIRST, COUNT = (int(os.environ.get(*each)) for each in (("HANDOVER_SEED", "0"), ("HANDOVERS", "4")))
@@ -64,7 +59,6 @@ STARTS = {
     "controller": lambda: controller(PARAMETERS),
 }
 SIGNALS = {"stop": signal.SIGSTOP, "continue": signal.SIGCONT, "kill": signal.SIGKILL}
-LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ALL = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 # The arm is held when only the controller has commanded it for so long, without a longer pause
 # than this, [s].

@@ -62,10 +62,7 @@ BROKEN = [
     (with_joint(limit=""), "'j': a revolute joint needs a <limit>"),
     (limited('velocity="1" lower="0" upper="1"'), "'j': <limit>: .* no attribute 'effort'"),
     (limited('lower="1" upper="-1" effort="1" velocity="1"'), "'j': .* lower 1 is above upper -1;"),
-    (
-        limited('lower="-1" upper="1" effort="-5" velocity="1"'),
-        "'j': .* effort> is -5; .* Give the actu",
-    ),
+    (limited('lower="-1" upper="1" effort="-5" velocity="1"'), "'j': .* effort> is -5; .* Give"),
     (limited('lower="-1" upper="1" effort="5" velocity="-2"'), "'j': <limit velocity> is -2; "),
     (limited('lower="nan" upper="1" effort="5" velocity="2"'), "'j': .* lower is 'nan'; .* finite"),
     (limited('lower="0" upper="${pi}" effort="5" velocity="2"'), "upper is .* unexpanded xacro"),

@@ -50,6 +50,14 @@ class SimulatedClock:
         return ROSClock().now()
 
 
+def begun(sentinel: str) -> tuple[LoopBench, ControlLoop]:
+    """A loop that has begun beside a sentinel in this mode, and has got a state."""
+    bench = LoopBench(settings())
+    bench.loop.start(sentinel)
+    bench.tick(0)
+    return bench, bench.loop
+
+
 def command(*torque: float) -> Taken:
     return Taken(serialize_message(Float64MultiArray(data=torque)))
 
@@ -99,28 +107,20 @@ def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() 
     for _ in range(3):
         bench.tick(130_000_000, [0.3, -0.34])
     assert loop.now == pytest.approx(0.130)
-    loop.stop()
 
 
 def test_arm_that_it_has_not_had_is_not_taken_in_a_pause_of_the_states() -> None:
     """A start goes by its rules, whatever comes while the controller still listens."""
-    bench = LoopBench(settings())
-    loop = bench.loop
-    loop.start("guarding")
-    bench.tick(0)
+    _, loop = begun("guarding")
     loop.states.times[CAME_AT] -= 5.0  # seconds without a state
     assert loop.watch()
     assert loop.supervisor.mode is Mode.WAITING
-    loop.stop()
 
 
 def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
-    bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
-    loop = bench.loop
+    _, loop = begun("commanding")
     commands: deque[Taken] = deque()
     loop.listen(lambda: commands.popleft() if commands else None)
-    loop.start("commanding")
-    bench.tick(0)
     commands.append(command(1.0))  # of an arm with one joint
     assert not loop.knows_torque()
     torques = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
@@ -130,21 +130,16 @@ def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
     commands.extend(others)  # on their way when the arm was given
     assert loop.receive(time.monotonic())
     np.testing.assert_array_equal(loop.controller.in_force, torques[-1])
-    loop.stop()
 
 
 def test_who_commands_at_the_start_is_named_once_that_is_known() -> None:
-    bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
-    loop = bench.loop
-    loop.start(UNHEARD)
-    bench.tick(0)
+    _, loop = begun(UNHEARD)
     hear(loop, command(1.0, 2.0))
     assert loop.supervisor.mode is Mode.GUARDED
     assert loop.supervisor.reason.startswith("another node commands the arm, which is taken once")
     loop.hear_sentinel("commanding")
     assert loop.supervisor.reason.startswith("the sentinel commands the arm; ~/resume")
     assert len(loop.changes) == 3  # its first mode, and these two
-    loop.stop()
 
 
 def test_silence_that_nobody_could_hear_gives_no_arm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,27 +161,20 @@ def test_silence_that_nobody_could_hear_gives_no_arm(monkeypatch: pytest.MonkeyP
 
 
 def test_emergency_stop_while_it_listens_counts_once_there_is_no_sentinel() -> None:
-    bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
-    loop = bench.loop
-    loop.start(UNHEARD)
-    bench.tick(0)
+    bench, loop = begun(UNHEARD)
     for pressed in (True, False):  # it is to be resumed
         loop.call(lambda it, pressed=pressed: it.emergency_stop(pressed, "button"))
     loop.hear_sentinel("")
     assert loop.supervisor.reason == "for joint_states"
     bench.tick(1_000_000)
     assert loop.supervisor.mode is Mode.EMERGENCY_STOP
-    loop.stop()
 
 
 @pytest.mark.parametrize("named", [True, False])
 def test_emergency_stop_of_a_publisher_that_has_gone_can_be_ended(named: bool) -> None:
     """By ~/resume where messages tell who sends them, else by anybody's release."""
-    bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
-    loop = bench.loop
+    bench, loop = begun("")
     loop.names_publishers = named
-    loop.start("")
-    bench.tick(0)
     loop._hear_stop(True, b"gone")
     bench.tick(1_000_000)
     assert loop.supervisor.mode is Mode.EMERGENCY_STOP
@@ -196,14 +184,10 @@ def test_emergency_stop_of_a_publisher_that_has_gone_can_be_ended(named: bool) -
             loop.supervisor.resume({b"gone": "/button", b"another": "/another"})
     loop.supervisor.resume({b"another": "/another"} if named else None)
     assert loop.supervisor.mode is not Mode.EMERGENCY_STOP
-    loop.stop()
 
 
 def test_torque_that_does_not_leave_is_not_in_force() -> None:
-    bench = LoopBench(settings())
-    loop = bench.loop
-    loop.start("commanding")
-    bench.tick(0)
+    bench, loop = begun("commanding")
     hear(loop, command(50.0, 50.0))
     assert loop.receive(time.monotonic())
     assert bench.tick(1_000_000)
@@ -214,7 +198,6 @@ def test_torque_that_does_not_leave_is_not_in_force() -> None:
     np.testing.assert_array_equal(loop.controller.in_force, bench.command.sent[-1])
     assert loop.supervisor.mode is Mode.BLIND
     assert len(bench.command.sent) == 1
-    loop.stop()
 
 
 def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
@@ -242,7 +225,6 @@ def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
     lack(50)
     assert len(bench.command.sent) > sent
     np.testing.assert_array_equal(loop.controller.in_force, bench.command.sent[-1])
-    loop.stop()
 
 
 def test_zero_torque_is_approached_within_the_rate() -> None:
@@ -259,10 +241,8 @@ def test_zero_torque_is_approached_within_the_rate() -> None:
 
 
 def test_trajectory_that_takes_long_to_plan_is_planned_far_enough_ahead() -> None:
-    bench = LoopBench(settings())
-    loop, plan, leads = bench.loop, bench.loop.controller.plan, []
-    loop.start()
-    bench.tick(0)
+    bench, loop = begun("")
+    plan, leads = loop.controller.plan, []
 
     def slowly(request: MotionRequest, situation: Situation, lead: float, alive: object) -> Plan:
         loop.times[native.ATTENDED_AT] = 0.0

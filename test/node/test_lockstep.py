@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from dds import ALWAYS, PATIENT, PYTHON_TICKS, LockstepArm, controller, ros, trajectory
-from robots import PANDA_JOINTS
+from robots import PANDA_JOINTS, example_robot
 from trajectories import then
 
 from rnea_control.control import Trajectory, Waypoint, Waypoints
@@ -30,13 +29,13 @@ def rms(errors: np.ndarray) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def swing(
-    panda_urdf: Path, seconds: float = 2.8, before: str = "", **errors: float
-) -> tuple[np.ndarray, np.ndarray]:
+def swing(seconds: float = 2.8, before: str = "", **errors: float) -> tuple[np.ndarray, np.ndarray]:
     """Tracking errors (n, 7) of one trajectory at 1 kHz, and the torques (n, 7)."""
     start = {f"initial_positions.{j}": float(q) for j, q in zip(PANDA_JOINTS, START, strict=True)}
     with ros(81):
-        arm = LockstepArm(joints=list(PANDA_JOINTS), urdf_file=str(panda_urdf), **start, **errors)
+        arm = LockstepArm(
+            joints=list(PANDA_JOINTS), urdf_file=str(example_robot("panda")), **start, **errors
+        )
         try:
             with controller(PARAMETERS, before=before) as process:
                 arm.run(FIRST_TICKS)
@@ -58,8 +57,8 @@ def swing(
 
 
 @pytest.fixture(scope="module")
-def exact(panda_urdf: Path) -> tuple[np.ndarray, np.ndarray]:
-    return swing(panda_urdf)
+def exact() -> tuple[np.ndarray, np.ndarray]:
+    return swing()
 
 
 def test_exact_model_tracks_below_a_microradian(exact, report) -> None:
@@ -77,14 +76,14 @@ def test_torque_does_not_jump(exact) -> None:
     assert np.abs(np.diff(torque[1:], axis=0)).max() < 1.0
 
 
-def test_ticks_in_python_give_the_same_numbers(exact, panda_urdf: Path) -> None:
-    for first, again in zip(exact, swing(panda_urdf, 1.2, PYTHON_TICKS), strict=True):
+def test_ticks_in_python_give_the_same_numbers(exact) -> None:
+    for first, again in zip(exact, swing(1.2, PYTHON_TICKS), strict=True):
         np.testing.assert_array_equal(first[: len(again)], again)
 
 
-def test_masses_ten_percent_off(panda_urdf: Path, report) -> None:
+def test_masses_ten_percent_off(report) -> None:
     """The error stays bounded by what is missing: a tenth of the torque over the stiffness."""
-    errors, _ = swing(panda_urdf, mass_scale=1.1)
+    errors, _ = swing(mass_scale=1.1)
     report(f"lockstep, masses 10 % off: RMS error {1e3 * rms(errors):.6f} mrad (must be below 10)")
     assert 1e-4 < rms(errors) < 0.01
     assert np.abs(errors).max() < 0.03

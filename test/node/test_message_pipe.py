@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from socket import socketpair
 
@@ -29,11 +29,13 @@ def executor() -> Iterator[SingleThreadedExecutor]:
 
 
 class Ends:
-    def __init__(self, node: Node, word: Callable[..., object] = print) -> None:
+    def __init__(self, node: Node) -> None:
         ours, theirs = socketpair()
         self.other = Connection(theirs.detach())
+        self.received: list[object] = []
         self.closed: list[bool] = []
-        self.pipe = MessagePipe(node, ours, {"word": word}, lambda: self.closed.append(True))
+        handlers = {"word": self.received.append}
+        self.pipe = MessagePipe(node, ours, handlers, lambda: self.closed.append(True))
 
 
 @pytest.fixture
@@ -44,15 +46,11 @@ def ends(executor: SingleThreadedExecutor) -> Iterator[Ends]:
     ends.other.close()
 
 
-def test_messages_come_in_order(executor: SingleThreadedExecutor) -> None:
-    received: list[int] = []
-    ends = Ends(executor.get_nodes()[0], received.append)
+def test_messages_come_in_order(executor: SingleThreadedExecutor, ends: Ends) -> None:
     for number in range(100):
         ends.other.send(("word", number))
-    wait_for(lambda: executor.spin_once(0.01) or len(received) == 100)
-    ends.pipe.destroy()
-    ends.other.close()
-    assert received == list(range(100))
+    wait_for(lambda: executor.spin_once(0.01) or len(ends.received) == 100)
+    assert ends.received == list(range(100))
 
 
 def test_other_end_may_close_in_the_middle_of_a_send(executor, ends) -> None:

@@ -161,11 +161,7 @@ FAULTS = {
     "locked_positions.elbow": ("open", "parameter 'locked_positions.elbow' is 'open'", 0.0),
     "control_law": ("magic", "parameter 'control_law' is 'magic'; it must be one of", "pd"),
     "gains.shoulder.p": (-1.0, "parameter 'gains.shoulder.p' is -1.0; it must be a double", 1.0),
-    "payload.link": (
-        "tray",
-        "the parameters 'payload.*' do not fit: the payload's link is 'tray'",
-        "",
-    ),
+    "payload.link": ("tray", "the parameters 'payload.*' do not fit: the payload's link is", ""),
     "command_topic": ("no spaces", "parameter 'command_topic' is 'no spaces'", "commands"),
 }
 

@@ -74,6 +74,7 @@ def test_refused_parameter_is_named(changes: dict, words: str) -> None:
 
 NONE = math.inf
 BRAKING = {"constraints.elbow.max_deceleration_on_cancel": 2.5}
+BRAKES = {**BRAKING, "constraints.decelerate_on_cancel": True}
 FREQUENCY = {"positions_upsampling.policy_frequency": 50.0}
 COLLISIONS = {"collision_detection.enable": True, "collision_detection.threshold.elbow": 4.0}
 # Where a setting is, parameters, and what they make of it; without parameters the default.
@@ -88,12 +89,7 @@ MEANING = [
     ("tolerances", "goal_time", {"cmd_timeout": 2.0}, 2.0),
     ("tolerances", "goal_time", {"constraints.goal_time": 0.5, "cmd_timeout": 2.0}, 0.5),
     ("trajectories", "max_deceleration", BRAKING, NONE),
-    (
-        "trajectories",
-        "max_deceleration",
-        {**BRAKING, "constraints.decelerate_on_cancel": True},
-        [NONE, 2.5],
-    ),
+    ("trajectories", "max_deceleration", BRAKES, [NONE, 2.5]),
     ("trajectories", "allow_moving_end", {"allow_nonzero_velocity_at_trajectory_end": True}, True),
     ("trajectories", "allow_integration", {"allow_integration_in_goal_trajectories": True}, True),
     ("trajectories", "start_from_desired_state", {"interpolate_from_desired_state": False}, False),

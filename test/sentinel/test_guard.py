@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import rclpy
 from dds import ros, wait_for
+from planar_arm import gravity_torque
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
@@ -23,6 +24,7 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.output_stage import LATENESS
+from rnea_control.exceptions import ControllerError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
 from rnea_control.ros.conventions import NEWEST
@@ -59,6 +61,7 @@ class Commands(Command):
         super().__init__(MODEL.nv)
         self.sent: list[np.ndarray] = []
         self.sent_at: list[float] = []
+        self.reasons: list[str] = []  # why the guard changed its mode
 
     def publish(self) -> bytes:
         self.sent_at.append(time.monotonic())
@@ -78,6 +81,29 @@ class Hurried(Repeated):
         self._stamp += round(AHEAD * 1e9)
         self._speed *= -1.0
         return Taken(state(self._stamp, self._speed))
+
+
+class Commanded(Repeated):
+    """An arm at rest, and another node that commands it with each state; after a while the arm is
+    this fast, or one last command has this torque for the shoulder."""
+
+    def __init__(self, speed: float, torque: float) -> None:
+        super().__init__(b"")
+        self._stamp, self._speed, self._commands = 7 * 10**9, speed, [(0.5, 0.0)]
+        self._last = [(torque, 0.0)] if torque else []
+
+    def take(self, timeout: float) -> Taken:
+        time.sleep(0.001)
+        self._stamp += 10**6
+        late = self._stamp > 72 * 10**8
+        if late:
+            self._commands, self._last = self._last, []
+        else:
+            self._commands = [(0.5, 0.0)]
+        return Taken(state(self._stamp, self._speed * late))
+
+    def poll(self, index: int = 0) -> Taken | None:
+        return Taken(message(*self._commands.pop())) if index and self._commands else None
 
 
 def state(stamp: int, speed: float = 1.0) -> bytes:
@@ -105,7 +131,7 @@ def guard_of(states: Repeated | RawSubscription, commands: Commands, **safety: o
         GuardSettings(1.5, GAP),
         ROSClock(),
         get_logger("guard"),
-        lambda label: None,
+        lambda label: commands.reasons.append(guard.handover.reason),
     )
     guard.heard = states
     now = time.monotonic()
@@ -131,6 +157,8 @@ def test_states_with_the_same_stamp_are_as_none() -> None:
     assert not np.allclose(commands.sent[-2], commands.sent[0], rtol=1e-3)
     # However often a message wakes the thread; one that leaves late brings the next one nearer.
     assert np.diff(commands.sent_at[1:-1]).mean() > 0.99 * PREDICTION_PERIOD
+    # What the hardware applies once the sentinel has ended.
+    np.testing.assert_allclose(commands.sent[-1], gravity_torque([0.3, -0.4]), rtol=1e-12)
 
 
 def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> None:
@@ -141,6 +169,40 @@ def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> N
     passed = commands.sent_at[-2] - commands.sent_at[0] + 0.01  # the first may be noted late
     assert change.max() > 0.0
     assert change.sum() <= RATE * (passed + len(change) * LATENESS)
+
+
+@pytest.mark.parametrize(
+    ("speed", "torque", "words"),
+    [(16.0, 0.0, "shoulder moves at 16"), (0.0, 1e6, "a command has 1e+06 for shoulder")],
+)
+def test_wrong_command_or_too_fast_an_arm_is_taken_over(speed, torque, words: str) -> None:
+    commands = Commands()
+    rate = np.full(MODEL.nv, RATE)
+    guard = guard_of(Commanded(speed, torque), commands, torque_rate_limit=rate)
+    guard.handover.times = replace(guard.handover.times, arming=0.3, timeout=0.05)
+    run(guard, lambda: guard.holds)
+    assert guard.takeovers == 1 and commands.reasons[1].startswith(words), commands.reasons
+    assert np.isfinite(commands.sent).all()
+    # It begins with the torque that the hardware applies: the last one, or the effort limit.
+    assert commands.sent[0][0] == pytest.approx(100.0 if torque else 0.5, abs=1.0)
+
+
+@pytest.mark.parametrize("speed", [1.0, 0.0])
+def test_arm_is_given_back_and_left_at_rest_only(speed: float) -> None:
+    guard = guard_that_commands(Repeated(state(7 * 10**9, speed)), Commands())
+    refused: list[str] = []
+
+    def asked() -> bool:
+        for ask in (guard.release, guard.stand_down) if guard.states.begun else ():
+            try:
+                ask()
+            except ControllerError as error:
+                refused.append(str(error))
+        return guard.states.begun
+
+    run(guard, asked)
+    expected = "the arm still moves at 1 rad/s or m/s; it is being braked"
+    assert refused == [expected] * (2 if speed else 0)
 
 
 def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> None:
@@ -155,8 +217,9 @@ def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> No
 
         def send() -> bool:
             nonlocal sent
-            publisher.publish(state(7 * 10**9 + sent))
-            sent += 1
+            for _ in range(10):
+                publisher.publish(state(7 * 10**9 + sent))
+                sent += 1
             return sent > 500
 
         run(guard, send)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from robots import two_link_arm
+from robots import PANDA_JOINTS, example_robot, two_link_arm
 
 from rnea_control.exceptions import ParameterError, RobotModelError
 from rnea_control.model import RobotModel
@@ -51,15 +51,15 @@ def test_tags_of_other_hardware_are_refused() -> None:
         gazebo.description("<robot>", {}, "/tmp/c.yaml")
 
 
-def test_joints_start_within_their_limits(panda_urdf: Path) -> None:
-    joints = [f"panda_joint{number}" for number in range(1, 8)]
-    start = gazebo.start_positions(panda_urdf.read_text(), joints, {"panda_joint1": 0.5})
+def test_joints_start_within_their_limits() -> None:
+    urdf, joints = example_robot("panda").read_text(), list(PANDA_JOINTS)
+    start = gazebo.start_positions(urdf, joints, {"panda_joint1": 0.5})
     assert start["panda_joint1"] == 0.5 and start["panda_joint2"] == 0.0
     assert -2.5 < start["panda_joint4"] < -0.5  # 0 is outside
     with pytest.raises(ParameterError, match="'elbow' is not among those to control"):
-        gazebo.start_positions(panda_urdf.read_text(), joints, {"elbow": 0.5})
+        gazebo.start_positions(urdf, joints, {"elbow": 0.5})
     with pytest.raises(RobotModelError, match="no joint 'elbow'"):
-        gazebo.start_positions(panda_urdf.read_text(), ["elbow"], {})
+        gazebo.start_positions(urdf, ["elbow"], {})
     assert set(gazebo.start_positions(two_link_arm(), ["shoulder"], {})) == {"shoulder"}
 
 

@@ -98,13 +98,6 @@ def test_same_seed_gives_the_same_noise_of_each_sensor_and_none_is_exact() -> No
         assert ((alone == everything[2]) == same).all()
 
 
-def test_state_measured_again_is_the_same() -> None:
-    noise = SensorNoise(UNEVEN, 1e-4, 0.02, 0.01, 1)
-    first = noise.added(3, Q, V, EFFORT)
-    np.testing.assert_array_equal(noise.added(3, Q, V, EFFORT), first)
-    assert (noise.added(4, Q, V, EFFORT)[0] != first[0]).all()
-
-
 @pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 def test_share_of_an_effort_limit_needs_one() -> None:
     spin = joint("spin", "base", "wheel", "continuous", limit="")

@@ -193,7 +193,6 @@ WRONG: dict[str, dict[str, object]] = {
     "'command_topic' is 'bad topic!'": {"command_topic": "bad topic!"},
     "'rate' is 0.0; it must be": {"rate": 0.0},
     "'noise_seed' is -1; it must be an integer, at least 0": {"noise_seed": -1},
-    "initial_positions.elbow is 9.0": {"initial_positions.elbow": 9.0},
 }
 
 
