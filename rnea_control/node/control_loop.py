@@ -171,6 +171,7 @@ class ControlLoop(PythonTicks):
         now = time.monotonic()
         with self.lock:
             if not (self.running and self.supervisor.end(reason)):
+                self._halted_at = math.inf
                 return False
             self._halted_at = min(self._halted_at, now)
             return now < self._halted_at + LONGEST_WAIT_FOR_REST
