@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 
-from lifecycle_msgs.msg import State, Transition, TransitionEvent
+from lifecycle_msgs.msg import State, TransitionEvent
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -25,7 +25,7 @@ from rnea_control.node.sentinel_link import MODE, SENTINEL, SentinelLink
 from rnea_control.node.trajectory_input import TrajectoryAction, TrajectoryInput
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import ArmNode
-from rnea_control.ros.conventions import LATCHED, NEWEST
+from rnea_control.ros.conventions import LATCHED, NEWEST, mode_event
 from rnea_control.ros.effort_command import EffortCommand, publisher_names
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
 from rnea_control.ros.raw_subscription import RawSubscription
@@ -151,14 +151,9 @@ class Configured:
         """Publishes the changes of the mode that were not told yet."""
         while self.loop.changes:
             old, new, reason = self.loop.changes.popleft()
-            self._modes.publish(
-                TransitionEvent(
-                    timestamp=self._node.get_clock().now().nanoseconds,
-                    transition=Transition(label=reason),
-                    start_state=State(id=MODE_NUMBERS[old], label=old.value),
-                    goal_state=State(id=MODE_NUMBERS[new], label=new.value),
-                )
-            )
+            before, after = (State(id=MODE_NUMBERS[mode], label=mode.value) for mode in (old, new))
+            now = self._node.now()
+            self._modes.publish(mode_event(now, before, after, reason))
 
     def _hear_trajectories(self, action: TrajectoryAction | None, undo: ExitStack) -> None:
         node, parameters, loop = self._node, self._parameters, self.loop

@@ -1,11 +1,14 @@
-"""What nodes agree upon: the QoS of the topics; and what the nodes beside a process's own have."""
+"""What nodes agree upon: the QoS of the topics, and how they tell their modes; and what the nodes
+beside a process's own have."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.time import Time
 
 # The latest message is for those as well who come later.
 LATCHED = QoSProfile(
@@ -23,3 +26,15 @@ QUIET: dict[str, Any] = {
 }
 # Of one that only a part of the package uses: no user names or remaps it.
 HELPER = {**QUIET, "use_global_arguments": False}
+
+
+def mode_event(at: Time, before: State, after: State, reason: str) -> TransitionEvent:
+    """The message of `~/mode`: the node was in one mode before, and is in another one now."""
+    event = TransitionEvent(
+        transition=Transition(label=reason), start_state=before, goal_state=after
+    )
+    if hasattr(event, "stamp"):  # from Lyrical on
+        event.stamp = at.to_msg()
+    else:
+        event.timestamp = at.nanoseconds
+    return event

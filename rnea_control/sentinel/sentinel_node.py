@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from lifecycle_msgs.msg import State, Transition, TransitionEvent
+from lifecycle_msgs.msg import State, TransitionEvent
 from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent
 from rclpy.exceptions import ParameterNotDeclaredException
 from sensor_msgs.msg import JointState
@@ -25,7 +25,7 @@ from rnea_control.parameters.parameter import Parameters, expand, values_in_forc
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.arm_node import STEADY, ArmNode
-from rnea_control.ros.conventions import COMMANDS, LATCHED, NEWEST
+from rnea_control.ros.conventions import COMMANDS, LATCHED, NEWEST, mode_event
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 from rnea_control.ros.middleware import shared_memory_found
@@ -120,14 +120,8 @@ class SentinelNode(ArmNode):
         """Publishes the present mode; `before` is the one before, if it has changed."""
         with self._publishing:
             label = self.label
-            self._mode.publish(
-                TransitionEvent(
-                    timestamp=self.now().nanoseconds,
-                    transition=Transition(label=self.reason),
-                    start_state=State(label=before or label),
-                    goal_state=State(label=label),
-                )
-            )
+            states = State(label=before or label), State(label=label)
+            self._mode.publish(mode_event(self.now(), *states, self.reason))
 
     def destroy_node(self) -> None:
         """Takes the node down; a guard that commands leaves the gravity torque."""

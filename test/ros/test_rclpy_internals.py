@@ -6,11 +6,13 @@ import ast
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from dds import (
     ALWAYS,
+    ARM,
     PATIENT,
     PYTHON_TICKS,
     LockstepArm,
@@ -21,21 +23,19 @@ from dds import (
     settings,
     wait_for,
 )
-from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import SetParameters
+from rclpy.time import Time
 from robots import two_link_arm
 
 import rnea_control
 from rnea_control.dynamics import Workspace, gravity
-from rnea_control.ros import rclpy_internals
+from rnea_control.ros import conventions, rclpy_internals
 from rnea_control.ros.raw_subscription import UNPROVEN
 
 PACKAGE = Path(rnea_control.__file__).parent
 INTERNAL = re.compile(r"^rclpy\.(_|impl(\.|$))")
-JOINTS = ["shoulder", "elbow"]
-PARAMETERS = PATIENT
-SAID = UNPROVEN
 
 # Only our file sees that the implementation is gone; rclpy itself keeps its own.
 ANOTHER_RCLPY = """
@@ -57,7 +57,11 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 sys.modules["rclpy.event_handler"] = None
-del Node.add_post_set_parameters_callback, Subscription.get_publisher_count
+for owner, name in (
+    (Node, "add_post_set_parameters_callback"),
+    (Subscription, "get_publisher_count"),
+):
+    delattr(next(each for each in owner.__mro__ if name in vars(each)), name)
 take = rclpy_implementation.Subscription.take_message
 def take_message(*arguments):
     taken = take(*arguments)
@@ -97,10 +101,19 @@ def test_one_file_imports_rclpys_internals() -> None:
     assert users == [Path(rclpy_internals.__file__)]
 
 
+def test_modes_have_the_time_of_lyrical_where_the_message_has(monkeypatch) -> None:
+    class OfLyrical(SimpleNamespace):
+        stamp = None
+
+    monkeypatch.setattr(conventions, "TransitionEvent", OfLyrical)
+    event = conventions.mode_event(Time(seconds=3, nanoseconds=5), State(), State(), "why")
+    assert (event.stamp.sec, event.stamp.nanosec) == (3, 5)
+    assert event.transition.label == "why" and not hasattr(event, "timestamp")
+
+
 def test_states_are_answered_by_the_executor_and_a_refused_request_does_no_harm() -> None:
-    start = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
-    with ros(70), controller(PARAMETERS, before=ANOTHER_RCLPY) as process:
-        arm = LockstepArm(robot_description=two_link_arm(), **start)
+    with ros(70), controller(PATIENT, before=ANOTHER_RCLPY) as process:
+        arm = LockstepArm(**ARM)
         arm.run(20)
         model = arm.node.model
         expected = gravity(model, Workspace(model), arm.node.q, np.zeros(2))
@@ -113,13 +126,13 @@ def test_states_are_answered_by_the_executor_and_a_refused_request_does_no_harm(
         assert not answer.done() or not answer.result().success
         arm.run(5)
         assert process.stop() == 0, process.output
-        assert process.output.count(SAID) == 1
+        assert process.output.count(UNPROVEN) == 1
         arm.destroy()
 
 
 @pytest.mark.parametrize("without", ["", PYTHON_TICKS + HUMBLE_EXECUTOR], ids=["native", "python"])
 def test_what_humble_lacks_is_done_without(without: str) -> None:
-    with ros(70), controller(PARAMETERS, before=HUMBLE + without) as process:
+    with ros(70), controller(PATIENT, before=HUMBLE + without) as process:
         arm = LockstepArm(robot_description=two_link_arm())
         arm.run(100)
         arm.until_diagnosed("control_law", "computed_torque")
