@@ -28,6 +28,7 @@ from rclpy.time import Time
 from std_srvs.srv import Trigger
 
 from rnea_control.exceptions import ControllerError
+from rnea_control.ros.rclpy_internals import end_type_descriptions
 
 Callback = Callable[[Any, Any], Any]
 Transition = Callable[[LifecycleNode, LifecycleState], TransitionCallbackReturn]
@@ -56,6 +57,11 @@ class GuardedNode(Node):
         self.reports = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         for service in self.services:  # those of the lifecycle are made in another way
             service.callback = self._answering(service.callback)
+
+    def destroy_node(self) -> None:
+        """As of `Node`; whoever keeps this one, it leaves the graph."""
+        super().destroy_node()
+        end_type_descriptions(self)
 
     def create_service(
         self, srv_type: Any, srv_name: str, callback: Callback, **options: Any

@@ -5,6 +5,7 @@ Another rclpy may lack these names, or give them other signatures. Each has a wa
 
 - without `RCLError`, its base class `RuntimeError` takes its place;
 - without a subscription's `get_publisher_count`, as in Humble, the graph's count takes its place;
+- without `_type_description_service`, there is none, or rclpy ends it itself;
 - without `LIBRARY`, or with another, an executor takes messages (rcl_calls.py);
 - without `WaitSet`, or an executor's `_guard`, rclpy runs all callbacks (guarded_executor.py).
 """
@@ -33,3 +34,11 @@ def publisher_count(node: Node, subscription: Subscription) -> int:
     if hasattr(subscription, "get_publisher_count"):
         return int(subscription.get_publisher_count())
     return int(node.count_publishers(subscription.topic_name))
+
+
+def end_type_descriptions(node: Node) -> None:
+    """Ends a destroyed node's service of type descriptions. rclpy of Lyrical does not, and the node
+    then stays in the graph until its process has been gone for 20 s."""
+    service = getattr(node, "_type_description_service", None)
+    if service is not None:
+        service._type_description_srv = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -127,3 +128,14 @@ def test_callback_that_raises_ends_nothing(asked: Asked) -> None:
         end()
     node.create_service(Trigger, "fine", lambda _, response: response)
     assert asked.ask(Trigger, "fine").message == ""
+
+
+def test_node_that_is_destroyed_leaves_the_graph_though_somebody_keeps_it(asked: Asked) -> None:
+    node, seen = GuardedNode("ended", enable_rosout=False), asked.client.get_node_names
+    executor = GuardedExecutor(node)
+    wait_for(lambda: "ended" in seen())
+    executor.spin_once(0.0)
+    node.destroy_node()
+    began = time.monotonic()
+    wait_for(lambda: "ended" not in seen())
+    assert time.monotonic() - began < 10.0  # it is not waited for as for one that was killed
