@@ -182,6 +182,9 @@ def write_npz(path: Path, recording: Recording) -> None:
         raise RecordingError(f"{path} cannot be written: {error}") from error
 
 
+_UNREADABLE = OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile
+
+
 def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     """The columns of some joints, or of all, of a file with the arrays of `NPZ_WANTED`; time is
     counted from the first sample."""
@@ -190,7 +193,8 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
             time, q, effort = (file[name].astype(np.float64) for name in ("time", "q", "effort"))
             names = file["joints"].astype(str).ravel().tolist()
             description = str(file["robot_description"]) if "robot_description" in file else ""
-    except (OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile) as error:
+    # Python 3.10 says by an AttributeError that an .npy file is no context.
+    except (*_UNREADABLE, AttributeError) as error:
         raise RecordingError(
             f"{path} is not a readable .npz file: {error}; {NPZ_WANTED}. Write it with "
             "numpy.savez, names as an array of strings, without pickled objects"

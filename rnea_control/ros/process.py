@@ -24,6 +24,7 @@ from functools import partial
 from typing import TypeVar
 
 import rclpy
+from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -115,7 +116,7 @@ def build(node_class: Callable[[], N]) -> N:
         return node_class()
     except RneaControlError as error:
         reason = error.with_code
-    except ValueError as error:
+    except (ValueError, ParameterUninitializedException) as error:  # Humble's is the latter
         # rclpy cannot declare a parameter that a YAML file sets to [], as that tells no type.
         reason = (
             f"{error}. Does the YAML file set a parameter to [] or leave it empty? Leave the "

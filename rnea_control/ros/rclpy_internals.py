@@ -41,4 +41,4 @@ def end_type_descriptions(node: Node) -> None:
     then stays in the graph until its process has been gone for 20 s."""
     service = getattr(node, "_type_description_service", None)
     if service is not None:
-        service._type_description_srv = None
+        vars(service).update(_type_description_srv=None)

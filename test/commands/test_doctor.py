@@ -71,11 +71,12 @@ class Ros2Control:
         options = {"update_rate": RATE, "enforce_command_limits": False}
         self.manager = self.add("controller_manager", **options)
         self.manager.create_service(srv.ListControllers, "~/list_controllers", self._list)
-        state = msg.NamedLifecycleState(name="effort_controller")
-        state.state.label = "active"
-        activity = msg.ControllerManagerActivity(controllers=[state])
-        self._activity = self.manager.create_publisher(type(activity), "~/activity", LATCHED)
-        self._activity.publish(activity)
+        if hasattr(msg, "ControllerManagerActivity"):  # Humble's has none
+            state = msg.NamedLifecycleState(name="effort_controller")
+            state.state.label = "active"
+            activity = msg.ControllerManagerActivity(controllers=[state])
+            self._activity = self.manager.create_publisher(type(activity), "~/activity", LATCHED)
+            self._activity.publish(activity)
         self.reports: dict[str, str] = {}
         self.manager.create_subscription(DiagnosticArray, "/diagnostics", self._hear, 10)
         self._stopping = threading.Event()

@@ -61,7 +61,9 @@ for owner, name in (
     (Node, "add_post_set_parameters_callback"),
     (Subscription, "get_publisher_count"),
 ):
-    delattr(next(each for each in owner.__mro__ if name in vars(each)), name)
+    for each in owner.__mro__:
+        if name in vars(each):
+            delattr(each, name)
 take = rclpy_implementation.Subscription.take_message
 def take_message(*arguments):
     taken = take(*arguments)
@@ -73,7 +75,7 @@ for package, lacks in (
     ("control_msgs", "SpeedScalingFactor"),
     ("controller_manager_msgs", "ControllerManagerActivity"),
 ):
-    with suppress(ModuleNotFoundError):
+    with suppress(ModuleNotFoundError, AttributeError):
         delattr(import_module(package + ".msg"), lacks)
 """
 # And its executor gives callbacks the message alone.

@@ -37,9 +37,10 @@ def read_trajectory(path: Path) -> JointTrajectory:
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-        message.joint_names = list(content["joint_names"])
-        if not all(isinstance(name, str) for name in message.joint_names):
+        names = list(content["joint_names"])
+        if not all(isinstance(name, str) for name in names):
             raise TypeError("joint_names must be strings")
+        message.joint_names = names
         for i, point in enumerate(content["points"]):
             where = f"points[{i}]"
             numbers = {
