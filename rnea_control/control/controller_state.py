@@ -168,7 +168,7 @@ def torque_terms(
     return terms
 
 
-def holding_torque(
+def supporting_torque(
     model: RobotModel, workspace: Workspace, settings: ControllerSettings, state: ControllerState
 ) -> FloatArray:
     """The torque that holds an arm at rest against gravity, shape (nv,), [Nm] or [N]: model and

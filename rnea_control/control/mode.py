@@ -218,11 +218,11 @@ class Machine:
     def follow_up(self, found: Sequence[Ending] = ()) -> None:
         """Changes the mode after the last steps, by what they have found."""
         controller = self.controller
-        if controller.predicting:
-            return
         for end in found:
             if end.gave_way:
                 self._give_way(end)
+        if controller.predicting:  # machine code may have begun that only now
+            return
         if self.mode is Mode.MOVING and controller.motion is None:
             event = Event.BRAKED if controller.is_moving else Event.RESTED
             self.happen(event, "the motion has ended")

@@ -209,11 +209,11 @@ class StateIntake:
         else:
             layout = Layout(data, self._joints)
             stamp = decode(self.buffer, size, layout.pattern, layout.indices, self.bits)
+        if stamp < 0:
+            raise refusal(data, self._joints)
         if not self.layouts or layout is not self.layouts[0]:
             others = (each for each in self.layouts if each is not layout)
             self.layouts = [layout, *others][:LAYOUTS]
-        if stamp < 0:
-            raise refusal(data, self._joints)
         return stamp
 
     def _follow(self, number: int | None, publisher: bytes | None, now: float) -> None:

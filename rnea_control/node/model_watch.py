@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rnea_control.control import Mode
-from rnea_control.control.controller_state import holding_torque
+from rnea_control.control.controller_state import supporting_torque
 from rnea_control.control.feasibility import RESTING
 from rnea_control.control.laws import Model
 from rnea_control.control.model_check import Witness, check_model
@@ -53,7 +53,7 @@ class ModelWatch:
         elif settings.control_law.model is Model.none:
             return
         else:
-            witness, torque = Witness.feedback, holding_torque(model, ws, settings, state)
+            witness, torque = Witness.feedback, supporting_torque(model, ws, settings, state)
         bound = part * model.effort_limit
         found = check_model(model, ws, q, torque, bound, witness, self._link)
         self.findings, said = (), None

@@ -155,7 +155,8 @@ class RclTable:
         array: for machine code.
 
     Raises:
-        RclUnavailable: this rclpy has no addresses, or its middleware does not tell of messages.
+        RclUnavailable: this rclpy has no addresses, its middleware does not tell of messages, or
+            rcl allocates none.
     """
 
     def __init__(self, subscriptions: Sequence[Subscription]) -> None:
@@ -190,6 +191,9 @@ class RclTable:
             publisher: of the commands.
             command: the serialized message that is published, as it is then.
             guard: a guard condition that machine code may trigger.
+
+        Raises:
+            RclUnavailable: as above.
         """
         self._command = np.frombuffer(command, np.uint8)
         self.array[COMMAND + _BUFFER] = self._command.ctypes.data

@@ -30,7 +30,7 @@ class CommandWatch:
     Args:
         joint_names: in the order of the commands.
         effort_limit: of each joint, shape (nv,), [Nm] or [N].
-        own: the GID of the sentinel's own publisher; None where messages do not tell theirs.
+        own: the GID of the sentinel's own publisher; None where that is not known.
         rightful: the nodes that may command, by their full names.
         publishers: the names of the nodes that command, by the GIDs of their publishers; None where
             messages do not tell these.
@@ -69,8 +69,8 @@ class CommandWatch:
     def is_own(self, message: bytes, publisher: bytes | None, now: float) -> bool:
         """Whether this is a command that the sentinel has published, come back to it.
 
-        Where publishers are not known, each comes back once: at rest, the controller's commands may
-        be the same to the last bit.
+        Where its own publisher is not known, each comes back once: at rest, the controller's
+        commands may be the same to the last bit.
         """
         if self._own is not None:
             return publisher == self._own

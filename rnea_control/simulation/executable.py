@@ -31,7 +31,7 @@ def in_real_time(
 ) -> Iterator[int]:
     """Publishes a state and steps the arm once a period of real time, as long as `running` says so;
     gives the stamp of each state, just published, [ns]. `executor`, which has the arm, takes the
-    commands in between, at least one thing that waits a state where the arm is late."""
+    commands in between: of what waits, one thing a state even where the arm is late."""
     due = time.monotonic()
     arm.start_clock()
     while running():

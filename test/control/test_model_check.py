@@ -9,7 +9,7 @@ import pytest
 from robots import joint, link, two_link_arm
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains
-from rnea_control.control.controller_state import holding_torque
+from rnea_control.control.controller_state import supporting_torque
 from rnea_control.control.model_check import ModelCheck, Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
@@ -171,5 +171,5 @@ def test_what_holds_the_arm_is_commanded_or_hardware(law: ControlLaw, believed: 
     controller, commanded = Controller(WITH_TOOL, settings), np.zeros(2)
     controller.hold(0.0, BENT + 0.1)
     controller.step(0.0, BENT, np.zeros(2), commanded)
-    holding = holding_torque(WITH_TOOL, Workspace(WITH_TOOL), settings, controller.snapshot())
+    holding = supporting_torque(WITH_TOOL, Workspace(WITH_TOOL), settings, controller.snapshot())
     np.testing.assert_allclose(holding, commanded + held(WITH_TOOL, BENT) * believed, atol=1e-9)

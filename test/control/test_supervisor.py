@@ -16,12 +16,14 @@ from supervised_arm import START, SupervisedArm
 from rnea_control.control import (
     ControlLaw,
     ControllerSettings,
+    Ending,
     EndKind,
     Event,
     Gains,
     Mode,
     MotionRequest,
     Waypoints,
+    layout,
 )
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
@@ -552,3 +554,11 @@ def test_giving_way_again_and_again_is_a_fault() -> None:
     assert arm.mode is Mode.FAULT and "gave way 4 times within 3 s" in arm.supervisor.reason
     arm.run(2.0)
     assert arm.speed < 1e-3
+
+
+def test_what_was_found_counts_though_machine_code_has_begun_to_predict_meanwhile() -> None:
+    arm = SupervisedArm().activate()
+    arm.run(0.1)
+    arm.controller.numbers[layout.PREDICTING] = 1
+    arm.supervisor.follow_up([Ending(EndKind.DROPPED, "a joint shook", gave_way=True, shaken=True)])
+    assert arm.mode is Mode.FAULT
