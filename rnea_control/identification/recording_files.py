@@ -182,7 +182,8 @@ def write_npz(path: Path, recording: Recording) -> None:
         raise RecordingError(f"{path} cannot be written: {error}") from error
 
 
-_UNREADABLE = OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile
+# What is raised where a file is no .npz; for an .npy file, Python 3.10 raises an AttributeError.
+_UNREADABLE = OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, BadZipFile
 
 
 def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
@@ -193,8 +194,7 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
             time, q, effort = (file[name].astype(np.float64) for name in ("time", "q", "effort"))
             names = file["joints"].astype(str).ravel().tolist()
             description = str(file["robot_description"]) if "robot_description" in file else ""
-    # Python 3.10 says by an AttributeError that an .npy file is no context.
-    except (*_UNREADABLE, AttributeError) as error:
+    except _UNREADABLE as error:
         raise RecordingError(
             f"{path} is not a readable .npz file: {error}; {NPZ_WANTED}. Write it with "
             "numpy.savez, names as an array of strings, without pickled objects"

@@ -127,9 +127,13 @@ class ControllerNode(ArmNode, LifecycleNode):
             + (f" for {seconds:g} s," if seconds > 0.0 else "")
             + " until nobody takes the commands, or a second signal"
         )
-        supervisor = self.loop.supervisor
         deadline = time.monotonic() + (seconds if seconds > 0.0 else math.inf)
-        while self.active and supervisor.listening and time.monotonic() < deadline and going_on(2):
+        while (
+            self.active
+            and self.loop.supervisor.listening
+            and time.monotonic() < deadline
+            and going_on(2)
+        ):
             self.loop.halt("the controller ends")  # again, should the resting arm be caught
             spin()
 

@@ -30,8 +30,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 try:
     from control_msgs.msg import SpeedScalingFactor
     from control_msgs.srv import QueryTrajectoryState
-except ModuleNotFoundError as missing:
-    if missing.name != "control_msgs":
+except ImportError as missing:  # Humble's lacks them
+    if (missing.name or "").partition(".")[0] != "control_msgs":
         raise
     SpeedScalingFactor = QueryTrajectoryState = None
 

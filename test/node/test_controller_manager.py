@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
@@ -86,16 +86,17 @@ def managed(activity: bool = True, **parameters: object) -> Iterator[tuple[Bench
             bench.destroy()
 
 
+def until(bench: Bench, condition: Callable[[], bool]) -> None:
+    """Waits, while the node does what it does once a second more often."""
+    wait_for(condition, lambda: bench.node.publish_diagnostics() or bench.spin())
+
+
 def said(bench: Bench, state: str) -> None:
-    """Waits until the node knows this state."""
-    wait_for(
-        lambda: bench.values["effort controller"] == f"{NAME} is {state}",
-        lambda: bench.node.publish_diagnostics() or bench.spin(),  # as once a second
-    )
+    until(bench, lambda: bench.values["effort controller"] == f"{NAME} is {state}")
 
 
 def becomes(bench: Bench, listening: bool) -> None:
-    wait_for(lambda: bench.node.loop.supervisor.listening == listening, bench.spin)
+    until(bench, lambda: bench.node.loop.supervisor.listening == listening)
 
 
 def follows(bench: Bench) -> None:
