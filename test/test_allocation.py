@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from default_safety import default_safety
 from measuring import allocated
 from numba.core.errors import TypingError
 from rclpy.clock import ROSClock
@@ -25,7 +26,6 @@ from rnea_control.analysis import parameter_names, regressor
 from rnea_control.compiled import compile_robot
 from rnea_control.control import Controller, Event, Mode
 from rnea_control.control.handover import Handover, HandoverTimes
-from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.workspace import SHAPES
 from rnea_control.kernels.kernel import kernel
@@ -111,9 +111,9 @@ def test_compiled_robot_allocates_nothing(panda) -> None:
         assert_keeps_nothing(compiled.bind(algorithm, *arrays), LESS_THAN_AN_ARRAY)
 
 
-def controller_of(panda: RobotModel) -> Controller:
+def controller_of(panda: RobotModel, **settings: object) -> Controller:
     gains = control.Gains.uniform(7, 400.0, 40.0, 10.0)
-    return Controller(panda, control.ControllerSettings(gains))
+    return Controller(panda, control.ControllerSettings(gains, **settings))
 
 
 @pytest.mark.parametrize("law", control.ControlLaw)
@@ -143,9 +143,9 @@ def test_limits_at_work_and_predictions_allocate_nothing(panda, law: control.Con
 
 @pytest.mark.parametrize("watched", [False, True])
 def test_supervisor_allocates_nothing(panda, watched: bool) -> None:
-    controller = controller_of(panda)
-    observer = MomentumObserver(panda, 25.0, np.full(7, 1e9)) if watched else None
-    supervisor = control.Supervisor(controller, control.SupervisionSettings(), observer)
+    bounds = {"safety": default_safety(panda)} if watched else {}
+    controller = controller_of(panda, **bounds)
+    supervisor = control.Supervisor(controller, control.SupervisionSettings())
     middle, v, tau = 0.5 * (panda.lower + panda.upper), np.zeros(7), np.zeros(7)
     q = middle.copy()
     supervisor.activate()
@@ -161,7 +161,7 @@ def test_supervisor_allocates_nothing(panda, watched: bool) -> None:
 
     asserted = partial(assert_keeps_nothing, peak=2 * LESS_THAN_AN_ARRAY)
     asserted(answer)
-    points = [control.Waypoint(2.0 * (i + 1.0), middle + 0.1 * (i % 2), v) for i in range(100)]
+    points = [control.Waypoint(2.0 * (i + 1.0), middle + 1e-3 * (i % 2), v) for i in range(100)]
     request = control.MotionRequest(control.Waypoints.of(points, 7))
     supervisor.adopt(controller.plan(request, supervisor.situation(1e-3 * next(ticks)), 0.0))
     asserted(answer)

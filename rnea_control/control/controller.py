@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
-from rnea_control.control import belief, layout, motion, step
+from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.control import belief, layout, motion, motion_watch, step
 from rnea_control.control.controller_state import NOTHING_TO_FOLLOW, ControllerState, StepRows
 from rnea_control.control.feasibility import controllable
 from rnea_control.control.laws import Model, is_hand_law
+from rnea_control.control.momentum_observer import LONGEST_GAP
 from rnea_control.control.motion import Act, Ending, EndKind, Motion, MotionRequest, Motions
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.planner import Plan, Planner, Situation
@@ -19,12 +20,15 @@ from rnea_control.control.settings import ControllerSettings
 from rnea_control.control.stopping import Path
 from rnea_control.control.trajectory import Trajectory, settle
 from rnea_control.control.waypoints import Waypoint, Waypoints, whole_turns
-from rnea_control.dynamics import Workspace, gravity
+from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
 from rnea_control.kernels.compilation import address
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
+# Times, positions, velocities and commands of some states.
+Recorded = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+LET_GO_DAMPING_RATE = 20.0  # damping of an arm that was let go, per inertia [1/s]
 STILL_FROZEN = "the measured positions still do not change"
 
 
@@ -55,11 +59,15 @@ class Controller(StepRows):
         self.rows = np.zeros((layout.STATE_ROWS, model.nv))
         self.rows[layout.TARGET_SCALING], self.rows[layout.COMMAND] = 1.0, math.nan
         self.rows[layout.RATE_STEP] = LONGEST_RATE_STEP
+        motion_watch.start_anew(self.rows)
         settle(self.rows)
         self.believe()
         self._path = Path(self.workspace, self.rows)
         self.numbers = self._path.numbers
         self.numbers[layout.STEP_CODE] = address(step.step) or 0
+        self.numbers[layout.WATCH_CODE] = address(motion_watch.watch) or 0
+        self._record = np.zeros((layout.RECORD_ROWS, 1 + 3 * model.nv))
+        self.numbers[layout.RECORD_AT] = self._record.ctypes.data
         self._motions = Motions(self.numbers)
         settings_rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
         tolerances = np.full((motion.ROWS, model.nv), math.inf)
@@ -122,6 +130,81 @@ class Controller(StepRows):
         """The bound of the torques, shape (nv,), [Nm] or [N]; a view."""
         return self._settings_in_force[layout.EFFORT_LIMIT]
 
+    @property
+    def watch(self) -> int:
+        """Which bounds the motion has; see motion_watch.py. It may be set."""
+        return int(self.numbers[layout.WATCH])
+
+    @watch.setter
+    def watch(self, bounds: int) -> None:
+        self.numbers[layout.WATCH] = bounds
+
+    @property
+    def arresting(self) -> bool:
+        """Whether a moving arm is being brought to rest after a fault, or as it was caught."""
+        return not math.isnan(self.rows[layout.BRAKED_SINCE, 0])
+
+    @property
+    def velocity_noise(self) -> FloatArray:
+        """Standard deviation of the noise of measured velocities, shape (nv,), [rad/s] or [m/s]; it
+        may be set."""
+        return self.rows[layout.VELOCITY_NOISE]
+
+    @velocity_noise.setter
+    def velocity_noise(self, noise: FloatArray) -> None:
+        self.rows[layout.VELOCITY_NOISE] = noise
+
+    @property
+    def powerless(self) -> bool:
+        """Whether it has let go of the arm, and commands no torque any more."""
+        return bool(self.numbers[layout.POWERLESS])
+
+    def command(
+        self,
+        t: float,
+        q: FloatArray,
+        v: FloatArray,
+        wanted: FloatArray,
+        elapsed: float,
+        tau: FloatArray,
+    ) -> None:
+        """Fills `tau` for the state measured at `t` with torques that do not come from the control
+        law: `wanted`, shape (nv,), within the rate limit, `elapsed` [s] after the last ones."""
+        self.rows[layout.LAST_TIME] = self.rows[layout.LAST_MEASURED] = t
+        self.last_state[:] = q, v
+        self.approach(wanted, max(elapsed, 0.0), tau)
+
+    def damp_when_let_go(self, joints: BoolArray) -> None:
+        """Has `joints`, shape (nv,), damped at the present position rather than powerless once the
+        controller has let go, until the next activation."""
+        ws, q = Workspace(self.model), self.last_state[0]
+        inertia = np.diag(crba(self.model, ws, q, ws.matrix))
+        self.rows[layout.LET_GO_DAMPING] = np.where(joints, LET_GO_DAMPING_RATE * inertia, 0.0)
+
+    def let_go(self) -> None:
+        """Fades to no torque from the next step on, until the next activation."""
+        self.numbers[layout.POWERLESS] = 1
+
+    def recorded(self, seconds: float) -> Recorded:
+        """The states of the last `seconds` [s] without a gap, and the commands that answered them:
+        times, shape (n,), [s]; positions, velocities and torques, shape (n, nv). Copies."""
+        count, nv = int(self.numbers[layout.RECORDED]), self.model.nv
+        kept = min(count, layout.RECORD_ROWS)
+        rows = self._record[np.arange(count - kept, count) % layout.RECORD_ROWS]
+        t = rows[:, layout.RECORD_TIME]
+        steps = np.diff(t)
+        breaks = np.flatnonzero(~((steps > 0.0) & (steps < LONGEST_GAP)))
+        begin = int(breaks[-1]) + 1 if len(breaks) else 0
+        if kept:
+            begin = max(begin, int(np.searchsorted(t[begin:], t[-1] - seconds)) + begin)
+        t, states = t[begin:], rows[begin:, layout.RECORD_STATE :]
+        return t, states[:, :nv], states[:, nv : 2 * nv], states[:, 2 * nv :]
+
+    def forget(self) -> None:
+        """Forgets what is true since an activation only."""
+        self.numbers[[layout.PREDICTING, layout.GAPS, layout.WATCH, layout.POWERLESS]] = 0
+        self.rows[layout.LET_GO_DAMPING] = 0.0
+
     def serve(self) -> None:
         """Carries out a request now; no loop may step meanwhile."""
         step.serve_now(*self.arrays[:4], *self.box)
@@ -167,6 +250,7 @@ class Controller(StepRows):
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
         self.finish(reason)
         self._path.rest(t, q, is_hand_law(self._settings_in_force))
+        motion_watch.start_anew(self.rows)
         self.believe()
 
     def start(self, t: float, q: FloatArray) -> None:

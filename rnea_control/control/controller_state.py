@@ -46,6 +46,7 @@ class StepRows:
         position_error: the first row of `errors`, shape (nv,).
         last_state: position and velocity as they were measured last, shape (2, nv).
         torque: before the effort limits, shape (nv,), [Nm] or [N].
+        external_torque: what acts on the joints besides, by the momentum of the arm, shape (nv,).
         at_work: for how long in all each stage limited each joint, shape (4, nv), [s]: soft
             position limits, velocity limit, effort limit, rate limit.
         time, trajectory_time: [s].
@@ -58,6 +59,7 @@ class StepRows:
     position_error = _view(layout.POSITION_ERROR)
     last_state = _view(layout.LAST_POSITION, 2)
     torque = _view(layout.TORQUE)
+    external_torque = _view(layout.RESIDUAL)
     at_work = _view(layout.POSITION_LIMITED, 4)
     time, trajectory_time = _number(layout.LAST_TIME), _number(layout.LAST_TRAJECTORY_TIME)
     guided = _number(layout.GUIDED, bool)

@@ -31,6 +31,9 @@ from rnea_control.model.robot_model import units
 MOST_DAMPING, MOST_BANDWIDTH = 1.0, 0.42
 # A gain in Nm acts on at least this inertia, as a URDF may lack the rotor, [kg m^2] or [kg].
 LEAST_INERTIA = 0.1
+# Torques that act later than the dead time by more than this, and by more than so many periods of
+# the states, are late: a state is answered, and its answer is taken, in the next periods, [s].
+LATE, LATE_PERIODS = 0.003, 2.0
 # States after a start whose shortest period is taken for that of all.
 MEASURED_STATES = 50
 # An arm slower than this is at rest: held where it is, and by its torque alone, [rad/s] or [m/s].
@@ -40,7 +43,7 @@ SMALL_INERTIA = 0.02
 
 
 class StatePeriod:
-    """The period of the states after a start at time `t`, [s].
+    """The period of the states after a start at time `t`, [s], and the noise of their velocities.
 
     Attributes:
         shortest: of the first ones, which is taken for that of all, [s]; NaN before there is one.
@@ -49,16 +52,40 @@ class StatePeriod:
 
     def __init__(self, t: float = math.nan) -> None:
         self.shortest, self.is_known = math.nan, False
-        self._last, self._missing = t, MEASURED_STATES
+        self._last = t
+        self._velocities: list[FloatArray] = []
 
-    def measure(self, t: float) -> bool:
-        """Takes the time of a state; whether the period is known now, and was not before."""
+    def measure(self, t: float, v: FloatArray) -> bool:
+        """Takes the time of a state, and its velocities; whether the period is known now, and was
+        not before."""
         if self.is_known or not t > self._last:
             return False
         self.shortest, self._last = float(np.fmin(self.shortest, t - self._last)), t
-        self._missing -= 1
-        self.is_known = self._missing == 0
+        self._velocities.append(v.copy())
+        self.is_known = len(self._velocities) == MEASURED_STATES
         return self.is_known
+
+    @property
+    def velocity_noise(self) -> FloatArray:
+        """Standard deviation of the noise of the velocities, shape (nv,), [rad/s] or [m/s]: from
+        one state to the next, as the arm may move."""
+        return np.diff(self._velocities, axis=0).std(axis=0) / math.sqrt(2.0)
+
+
+def lateness(delay: float, dead_time: float, period: float) -> str:
+    """That torques act too late, in a sentence; empty if they do not, or nothing is known.
+
+    Args:
+        delay: after which they act, [s]; NaN where it is not known.
+        dead_time: the one that the controller reckons with, [s].
+        period: of the states, [s].
+    """
+    if not delay > dead_time + max(LATE, LATE_PERIODS * period):
+        return ""
+    return (
+        f"torques act {1e3 * delay:.0f} ms after the states that they answer, and dead_time is "
+        f"{1e3 * dead_time:.3g} ms: mend what is late, or set dead_time, and lower the gains"
+    )
 
 
 def controllable(model: RobotModel) -> None:
@@ -94,11 +121,24 @@ def obstacle_to_start(
 
 
 def excessive_gain(
-    model: RobotModel, ws: Workspace, settings: ControllerSettings, q: FloatArray, period: float
+    model: RobotModel,
+    ws: Workspace,
+    settings: ControllerSettings,
+    q: FloatArray,
+    period: float,
+    seen_delay: float = math.nan,
 ) -> str:
     """The first gain that no arm bears at `q`, shape (nv,), with states of this period, [s], and
-    what is allowed; empty if there is none. `ws`: a workspace made for the model."""
-    delay = max(settings.dead_time, period) + 0.5 * period
+    what is allowed; empty if there is none.
+
+    Args:
+        model, ws: the robot, and a workspace made for it.
+        settings: of its controller.
+        seen_delay: after which torques act, [s]; NaN where it is not known.
+    """
+    late = seen_delay > settings.dead_time
+    dead_time = seen_delay if late else settings.dead_time
+    delay = max(dead_time, period) + 0.5 * period
     inertia = np.ones(model.nv)
     if not settings.control_law.feeds_back_acceleration:
         inertia = np.maximum(np.diag(crba(model, ws, q, ws.matrix)), LEAST_INERTIA)
@@ -108,10 +148,13 @@ def excessive_gain(
     ):
         j = int(np.argmax(gain / inertia))
         if gain[j] > most * inertia[j]:
+            what = f"torques that act after {dead_time:.3g} s"
+            if not late:
+                what = f"a dead_time of {dead_time:g} s"
             return (
                 f"gains.{model.joint_names[j]}.{name} is {gain[j]:g}; states at "
-                f"{1.0 / period:.0f} Hz and a dead_time of {settings.dead_time:g} s allow "
-                f"{most * inertia[j]:.3g} at most: with more the joint shakes"
+                f"{1.0 / period:.0f} Hz and {what} allow {most * inertia[j]:.3g} at most: with "
+                "more the joint shakes"
             )
     return ""
 

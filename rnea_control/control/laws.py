@@ -165,10 +165,13 @@ def shortest_way(settings: Matrix, j: int, way: float) -> float:
 
 
 @inlined
-def update_feedback(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> None:
+def update_feedback(
+    settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float, stopped: bool
+) -> None:
     """The state when the torque will act, its errors, clamped integral and feedback u.
 
-    `dt` is the time since the last tick, [s].
+    `dt` is the time since the last tick, [s]. The feedback of an arm that is `stopped`, and pushed
+    out of its place, does not grow beyond `max_position_errors`.
     """
     guided = state[layout.GUIDED, 0] != 0.0
     ahead = settings[layout.DEAD_TIME, 0]
@@ -196,7 +199,11 @@ def update_feedback(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: f
         state[layout.POSITION_ERROR, j] = e
         state[layout.VELOCITY_ERROR, j] = de
         state[layout.INTEGRAL, j] = integral
-        state[layout.FEEDBACK, j] = settings[layout.P_GAIN, j] * e + damping * de + integral
+        if stopped:
+            most = settings[layout.MAX_POSITION_ERROR, j]
+            e = min(max(e, -most), most)
+        feedback = settings[layout.P_GAIN, j] * e + damping * de + integral
+        state[layout.FEEDBACK, j] = state[layout.FEEDBACK_SHARE, 0] * feedback
 
 
 @inlined

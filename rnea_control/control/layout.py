@@ -16,6 +16,14 @@ VELOCITY_LIMIT = tick_row("velocity_limit_scale")
 MARGIN, LIMIT_STIFFNESS = tick_row("soft_limits.<joint>.margin"), tick_row("soft_limits.stiffness")
 MAX_POSITION_ERROR = tick_row("max_position_errors.<joint>")
 SATURATION_TIMEOUT = tick_row("saturation_timeout")
+# Bounds of the motion, see motion_watch.py; infinity is none.
+MAX_VELOCITY = tick_row("motion_bounds.velocity")
+MAX_VELOCITY_ERROR = tick_row("motion_bounds.velocity_error")
+MAX_DRIVING_TORQUE = tick_row("motion_bounds.driving_torque")
+MAX_DRIVING_POWER = tick_row("motion_bounds.driving_power")
+MAX_CONTACT_TORQUE = tick_row("motion_bounds.contact_torque")
+OBSERVER_GAIN = tick_row("collision_detection.gain")
+MAX_EXTERNAL_TORQUE = tick_row("collision_detection.threshold.<joint>")
 MAX_DECELERATION = tick_row("constraints.<joint>.max_deceleration_on_cancel")
 BLEND_TIME = tick_row("activation.blend_time")
 GUIDING_DAMPING = tick_row("gravity_compensation.damping")
@@ -25,7 +33,11 @@ CONTINUOUS, LOWER_LIMIT, UPPER_LIMIT, SOFT_LOWER, SOFT_UPPER, STATE_VELOCITY_LIM
 )
 # Of the arm, in entry 0.
 LAW, CHECK_JUMPS = FRICTION + 3, FRICTION + 4
-SETTINGS_ROWS = FRICTION + 5
+# The speed that bounds of the motion are parts of: the velocity limit, if there is one.
+REFERENCE_SPEED = FRICTION + 5
+# How far a joint may be from the end of a goal without a word.
+END_SLACK = FRICTION + 6
+SETTINGS_ROWS = FRICTION + 7
 
 # Rows of the state array, one column a joint; from LAST_TIME on, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range(4)
@@ -64,7 +76,32 @@ SHAKEN_SIDE, REVERSALS = range(50, 52)
 RESTS_SINCE = 52
 # Of trajectory.py: from when on the trajectory is at rest.
 PATH_END = 53
-STATE_ROWS = 54
+# Of momentum_observer.py: the external torque that it sees; momentum, and its rate without actuator
+# torque, of the last state and of the present one; the torque that the actuators apply, a dead time
+# behind the command that left last; when the last state was observed (entry 0; NaN for none).
+RESIDUAL, MOMENTUM, MOMENTUM_RATE, NEXT_MOMENTUM, NEXT_RATE = range(54, 59)
+ACTING_TORQUE, LAST_COMMAND, OBSERVED_AT = range(59, 62)
+# The command as the residual sees it: through the same filter.
+FILTERED_COMMAND = 62
+# Of motion_watch.py: the smoothed velocity error; how far the joint has moved of late by its
+# positions, and by its velocities; its velocity by its positions; the noise of the measured
+# velocity, which is set from outside (NaN while it is not known).
+SMOOTH_VELOCITY_ERROR, MOVED_BY_POSITION, MOVED_BY_VELOCITY = range(63, 66)
+POSITION_RATE, VELOCITY_NOISE = range(66, 68)
+# The last state; for how long positions and velocities have contradicted each other.
+WATCHED_POSITION, WATCHED_VELOCITY, CONTRADICTING_FOR = range(68, 71)
+# Which way a joint is desired to slide, for how long it has slid that way, and the residual that
+# goes with that.
+SLIDING_WAY, SLIDING_FOR, SLIDING_RESIDUAL = range(71, 74)
+# Residual and filtered command when a bound was violated last.
+FOUND_RESIDUAL, FOUND_COMMAND = range(74, 76)
+# Of arrest.py: since when braking acts on an arm that is being arrested (entry 0; NaN if it is
+# not), how fast each joint was before, and at most until then; and how much of the feedback is in
+# force (entry 0).
+BRAKED_SINCE, ARREST_SPEED, ARREST_PEAK, FEEDBACK_SHARE = range(76, 80)
+# The damping of a joint in an arm that was let go; 0 where that is not allowed.
+LET_GO_DAMPING = 80
+STATE_ROWS = 81
 
 # Rows of the numbers array. Of trajectory.py: where the trajectory stands, of how many segments,
 # and how many there have been. Of stopping.py: which stop is spare, where stops are planned, and by
@@ -79,19 +116,33 @@ BODIES_AT, BODY_COUNT, BODY_SIZE, MEMORY_AT, MEMORY_ROWS, MEMORY_COLUMNS, MATRIX
 # taken from the arm, how many findings there have been, what the last step of a measured state has
 # returned, whether the last torques were for a predicted state, and how often that has begun.
 STEP_CODE, BRACED, MOTION, GAVE_WAY, FINDINGS, OUTCOME, PREDICTING, GAPS = range(19, 27)
-# Of mode.py: whether the mode is one in which nothing may push the arm.
-WATCHES = 27
-NUMBERS = 28
+# Of mode.py: which bounds the motion has, see motion_watch.py.
+WATCH = 27
+# Of step.py: whether the controller has let go of the arm, and the code of `watch`.
+POWERLESS, WATCH_CODE = 28, 29
+# Of motion_watch.py: where the last states and commands are recorded, and how many there have been.
+RECORD_AT, RECORDED = 30, 31
+NUMBERS = 32
 
 # Columns of a finding: what was found, the motion that it ended, the joint, the quantity, the
 # violation and the tolerance, in the order of the rows from VIOLATING_JOINT on, and the trajectory
 # time of it.
 KIND, ENDED, JOINT, QUANTITY, EXCESS, ALLOWED, FOUND_AT = range(7)
-FINDING_SIZE = 7
+# The velocity of the joint, and the external torque at it.
+MOVING_AT, EXTERNAL_TORQUE = 7, 8
+FINDING_SIZE = 9
 # The kinds. Of motion.py: the motion goes on, has ended well, or has violated a tolerance; of
 # step.py: the arm was torn away, torque was at its limit for too long, or a joint shakes; from
 # outside a step: an emergency stop, or an interpreter that stands still.
 UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)
 TORN_AWAY, PRESSED, SHAKEN, STOPPED, HUNG = range(4, 9)
-# So many findings are kept.
-MOST_FINDINGS = 64
+# Of motion_watch.py: something is in the way of a joint; positions and velocities contradict each
+# other; a joint is too fast, or too far from its desired velocity; something drives a joint, or the
+# whole arm; an external torque beyond its threshold.
+BLOCKED, CONTRADICTED, TOO_FAST, RUNAWAY, DRIVEN, POWERED, COLLIDED = range(9, 16)
+VIOLATIONS = range(CONTRADICTED, COLLIDED + 1)
+# Of arrest.py: braking did not help, and the controller has let go of the arm.
+LET_GO = 16
+MOST_FINDINGS = 64  # that are kept
+# Of a recorded state: its time; then positions, velocities and the command that answers it.
+RECORD_ROWS, RECORD_TIME, RECORD_STATE = 600, 0, 1

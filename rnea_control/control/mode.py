@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import layout
+from rnea_control.control import motion_watch
 from rnea_control.control.controller import Controller
 from rnea_control.control.motion import Act, Ending, EndKind, Motion
 from rnea_control.control.planner import Plan, Situation, check_law
@@ -33,6 +33,8 @@ class Mode(Enum):
     """Answers no state."""
     WAITING = "waiting"
     """For a state that it may start from, or for somebody who takes the commands."""
+    CHECKING = "checking"
+    """Asks the joints for their answers to small torques, before anything is fed back."""
     HOLDING = "holding"
     MOVING = "moving"
     """Follows a trajectory."""
@@ -48,6 +50,8 @@ class Mode(Enum):
     """No usable state comes: brakes and holds by the model."""
     GUARDED = "guarded"
     """The sentinel commands the arm."""
+    POWERLESS = "powerless"
+    """Braking did not help: commands no torque until it is activated anew."""
 
 
 # Modes in which trajectories are taken; in which the arm is free; in which it brakes and holds,
@@ -55,21 +59,23 @@ class Mode(Enum):
 TAKES_TRAJECTORIES = (Mode.HOLDING, Mode.MOVING, Mode.BRAKING)
 FREE = (*TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION)
 STOPPED = (Mode.EMERGENCY_STOP, Mode.FAULT)
-HAS_ARM = (*FREE, *STOPPED, Mode.BLIND)
+HAS_ARM = (*FREE, *STOPPED, Mode.CHECKING, Mode.BLIND)
 SILENT = (Mode.INACTIVE, Mode.GUARDED)
 # Modes in which a state is not simply answered.
-UNUSUAL = (*SILENT, Mode.WAITING, Mode.BLIND)
+UNUSUAL = (*SILENT, Mode.WAITING, Mode.CHECKING, Mode.BLIND)
 _AT_REST = (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND)  # or about to be
 
 # Why no trajectory is taken in the other modes.
 REFUSALS = {
     Mode.INACTIVE: "the controller is not active; activate it first",
     Mode.WAITING: "the controller waits, {reason}; send it again later",
+    Mode.CHECKING: "the controller checks the wires of the arm; send it again in a second",
     Mode.GRAVITY_COMPENSATION: "a hand guides the arm; call ~/resume first",
     Mode.EMERGENCY_STOP: "emergency stop; release it and call ~/resume first",
     Mode.FAULT: "{reason}; call ~/reset_fault first",
     Mode.BLIND: "{reason}; send it again when states are back",
     Mode.GUARDED: "the sentinel commands the arm; call ~/resume first",
+    Mode.POWERLESS: "{reason}; mend that, then deactivate and activate the controller",
 }
 
 
@@ -86,15 +92,21 @@ class Event(Enum):
     """The events of a controller."""
 
     ACTIVATED = Row((Mode.INACTIVE,), Mode.WAITING)
-    DEACTIVATED = Row((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE, Act.GOES_ON)
+    DEACTIVATED = Row(
+        (*HAS_ARM, Mode.WAITING, Mode.GUARDED, Mode.POWERLESS), Mode.INACTIVE, Act.GOES_ON
+    )
     LISTENERS_CHANGED = Row((*HAS_ARM, Mode.WAITING), Mode.WAITING, Act.GOES_ON)
     """Somebody takes the commands now, or nobody does."""
     WAITS_ON = Row((Mode.WAITING,), Mode.WAITING)
     """For another reason."""
     TAKEN_OVER = Row((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.GUARDED, Act.GOES_ON)
     """The sentinel has the arm, or another node, which may turn out to be the sentinel."""
-    STARTED = Row((Mode.WAITING,), Mode.HOLDING)
-    CAUGHT = Row((Mode.WAITING, Mode.BLIND, Mode.GUARDED), Mode.BRAKING, Act.IS_CAUGHT)
+    CHECKS = Row((Mode.WAITING,), Mode.CHECKING)
+    """The arm is asked for its answer to small torques."""
+    STARTED = Row((Mode.WAITING, Mode.CHECKING), Mode.HOLDING)
+    CAUGHT = Row(
+        (Mode.WAITING, Mode.CHECKING, Mode.BLIND, Mode.GUARDED), Mode.BRAKING, Act.IS_CAUGHT
+    )
     """The controller has an arm again that may move."""
     ADOPTED = Row(TAKES_TRAJECTORIES, Mode.MOVING)
     """It follows another trajectory."""
@@ -103,12 +115,21 @@ class Event(Enum):
     ENDING = Row((Mode.MOVING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING, Act.BRAKES, _AT_REST)
     """It is to be deactivated."""
     GUIDED = Row((Mode.HOLDING,), Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
-    LOST = Row((*FREE, *STOPPED), Mode.BLIND, Act.BRAKES)
+    LOST = Row((*FREE, *STOPPED, Mode.CHECKING), Mode.BLIND, Act.BRAKES)
     """No state can be used."""
     DOUBTED = Row((Mode.BLIND,), Mode.BLIND)
     """States come that cannot be true."""
-    PRESSED = Row((*FREE, *STOPPED), Mode.EMERGENCY_STOP, Act.BRAKES, (Mode.BLIND,))
-    FAILED = Row((*FREE, Mode.FAULT), Mode.FAULT, Act.IS_CAUGHT, (Mode.EMERGENCY_STOP, Mode.BLIND))
+    PRESSED = Row((*FREE, *STOPPED, Mode.CHECKING), Mode.EMERGENCY_STOP, Act.BRAKES, (Mode.BLIND,))
+    FAILED = Row(
+        (*FREE, Mode.FAULT, Mode.CHECKING),
+        Mode.FAULT,
+        Act.IS_CAUGHT,
+        (Mode.EMERGENCY_STOP, Mode.BLIND),
+    )
+    TRIPPED = Row((*FREE, Mode.FAULT), Mode.FAULT, None, (Mode.EMERGENCY_STOP, Mode.BLIND))
+    """A step has found a bound of the motion violated, and has made the arm brake."""
+    LET_GO = Row((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.POWERLESS, Act.GOES_ON)
+    """A step has found that braking does not help, and commands no torque any more."""
     RELEASED = Row(STOPPED, Mode.BRAKING)
     """The emergency stop is resumed, or the fault reset."""
     BRAKED = Row(FREE, Mode.BRAKING)
@@ -126,6 +147,8 @@ class Machine:
     Attributes:
         mode: the present one; only events change it.
         reason: why it is in this mode.
+        off_goal: whether the last motion came to rest away from its goal.
+        unexplained: whether the cause of a fault is still to be looked for; see `tell_cause`.
     """
 
     def __init__(
@@ -140,11 +163,12 @@ class Machine:
 
     def forget(self) -> None:
         """Forgets what is true since an activation only."""
-        self.controller.numbers[layout.PREDICTING : layout.WATCHES + 1] = 0
+        self.controller.forget()
         # What takes the place of free modes until it is resumed or reset, and why.
         self._latched = {Mode.EMERGENCY_STOP: "emergency stop"} if self._holders else {}
         self._law_failed = False  # it is not asked again before the fault is reset
-        self._ending = False
+        self._ending = self.unexplained = self.off_goal = False
+        self._seen = ""  # what was seen in a fault, whatever its cause
 
     def happen(
         self, event: Event, reason: str, state: State | None = None, kind: EndKind = EndKind.DROPPED
@@ -175,7 +199,8 @@ class Machine:
         self.mode, self.reason = mode, reason
         if changed:
             self._on_change(old, mode, reason)
-        self.controller.numbers[layout.WATCHES] = mode in TAKES_TRAJECTORIES
+        watch = motion_watch.FREE if mode in FREE else motion_watch.UNWATCHED
+        self.controller.watch = motion_watch.STOPPED if mode in STOPPED else watch
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
         braced = failed or (mode in STOPPED and self._rest is not Mode.HOLDING)
         if braced != self.controller.braced:
@@ -218,16 +243,42 @@ class Machine:
     def follow_up(self, found: Sequence[Ending] = ()) -> None:
         """Changes the mode after the last steps, by what they have found."""
         controller = self.controller
+        ended = "the motion has ended"
         for end in found:
-            if end.gave_way:
+            self.off_goal = end.off_goal
+            if end.off_goal:
+                ended = end.text
+            elif end.let_go:
+                self._seen = f"{self._seen}; {end.text}".lstrip("; ")
+                self.unexplained = self.happen(Event.LET_GO, self._seen)
+            elif end.faulty:
+                self._latched[Mode.FAULT] = self._seen = end.text
+                self.unexplained = self.happen(Event.TRIPPED, end.text)
+            elif end.gave_way:
                 self._give_way(end)
         if controller.predicting:  # machine code may have begun that only now
             return
         if self.mode is Mode.MOVING and controller.motion is None:
             event = Event.BRAKED if controller.is_moving else Event.RESTED
-            self.happen(event, "the motion has ended")
+            self.happen(event, ended)
         elif self.mode is Mode.BRAKING and not controller.is_moving:
             self.happen(Event.RESTED, "at rest")
+
+    def let_go(self, reason: str) -> bool:
+        """Commands no torque any more until it is activated anew; whether that is new."""
+        if self.mode in (Mode.INACTIVE, Mode.POWERLESS):
+            return False
+        self.controller.let_go()
+        self._seen = reason
+        return self.happen(Event.LET_GO, reason)
+
+    def tell_cause(self, words: str) -> None:
+        """Puts the likely cause in front of the reason of a fault, or of having let go."""
+        if self.mode in (Mode.FAULT, Mode.POWERLESS):
+            reason = f"{words} ({self._seen or self.reason})"
+            if self.mode is Mode.FAULT:
+                self._latched[Mode.FAULT] = reason
+            self._change(self.mode, reason)
 
     def _give_way(self, end: Ending) -> None:
         """The desired position was taken from the arm."""
@@ -236,13 +287,14 @@ class Machine:
             controller.finish("a hand guides the arm", Act.IS_GUIDED)
             return
         often = False
-        if self.mode is not Mode.BRAKING:  # an arm that is caught may give way again and again
+        if not controller.arresting:  # an arm that is caught may give way again and again
             times.append(controller.time)
             often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
         if often:
             times.clear()
             how_often = f"gave way {MOST_GIVEN_WAY} times within {GIVING_WAY:g} s"
-            reason = f"{how_often}, the last time as {reason}: are gains, payload and limits right?"
+            doubt = "are gains, payload and limits right?"
+            reason = f"{how_often} ({doubt}), the last time as {reason}"
         if often or end.shaken:
             q, v = controller.last_state
             self.fail(reason, controller.time, q, v, law_failed=True)

@@ -17,7 +17,7 @@ from enum import Enum, IntEnum, auto
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray, IntArray, Matrix
-from rnea_control.control import layout
+from rnea_control.control import layout, violations
 from rnea_control.control.waypoints import Waypoints
 from rnea_control.exceptions import TrajectoryJointsError, TrajectoryTolerancesError, listed
 from rnea_control.kernels.inlining import inlined
@@ -30,6 +30,7 @@ PATH_POSITION, PATH_VELOCITY, GOAL_POSITION, GOAL_VELOCITY = range(4)
 WAITING_POSITION, WAITING_VELOCITY, GOAL_TIME = range(4, 7)
 ROWS = 7
 
+END_SLACK, END_SLIDING_SLACK = 0.05, 0.005  # off the end of a goal without a word [rad] and [m]
 # Values of a JointTolerance that stand for something else.
 DEFAULT, NO_TOLERANCE = 0.0, -1.0
 
@@ -185,9 +186,12 @@ class Ending:
     kind: EndKind
     text: str  # the same in words
     # Whether the desired position was taken from the arm, as that was too far off, torque was at
-    # its limit for too long, or a joint shook.
+    # its limit for too long, something was in its way, or a joint shook.
     gave_way: bool = False
     shaken: bool = False  # whether a joint shook
+    off_goal: bool = False  # whether it came to rest away from its goal, where nothing forbids that
+    faulty: bool = False  # whether a bound of the motion was violated
+    let_go: bool = False  # whether braking did not help, and the controller has let go of the arm
 
 
 @dataclass(frozen=True)
@@ -234,10 +238,19 @@ class Motion:
 
 
 _WITHOUT_JOINT = {
-    layout.REACHED: Ending(EndKind.REACHED, "the goal is reached"),
     layout.STOPPED: Ending(EndKind.DROPPED, "emergency stop"),
     layout.HUNG: Ending(EndKind.DROPPED, "the process's interpreter stood still"),
 }
+
+
+def _reached(model: RobotModel, joint: int, error: float) -> Ending:
+    """The end of a motion within its tolerances; `error`: of the joint that is furthest off its
+    goal, if that is worth a word, else 0."""
+    if error == 0.0:
+        return Ending(EndKind.REACHED, "the goal is reached")
+    name, unit = model.joint_names[joint], units(model, joint).position
+    text = f"the motion has ended, but {name} is {abs(error):.3g} {unit} from its goal, without a "
+    return Ending(EndKind.REACHED, f"{text}tolerance there", off_goal=True)
 
 
 def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> Ending:
@@ -247,15 +260,25 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
         return _WITHOUT_JOINT[found]
     name, kind = model.joint_names[joint], EndKind.PATH_TOLERANCE_VIOLATED
     excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
+    if found == layout.REACHED:
+        return _reached(model, joint, float(excess))
     if found == layout.PRESSED:
         text = f"the torque of {name} was at its limit for {excess:.3g} s"
-        return Ending(kind, f"{text}: does something hold the arm?", gave_way=True)
+        why = violations.evidence(model, finding) or ": does something hold the arm?"
+        return Ending(kind, text + why, gave_way=True)
     if found == layout.SHAKEN:
-        return Ending(kind, f"{name} shakes: are its gains too high?", gave_way=True, shaken=True)
+        text = f"{name} shakes: are its gains too high, or does its torque act late?"
+        return Ending(kind, text, gave_way=True, shaken=True)
+    if found in (*layout.VIOLATIONS, layout.BLOCKED, layout.LET_GO):
+        text, blocked = violations.violation(model, finding), found == layout.BLOCKED
+        let_go = found == layout.LET_GO
+        return Ending(
+            kind, text, gave_way=blocked, faulty=not blocked and not let_go, let_go=let_go
+        )
     off = f"{name} was {excess:.3g} {units(model, joint)[quantity]} off its"
     if found == layout.TORN_AWAY:
         text = f"{off} desired position, more than max_position_error, {allowed:.3g}"
-        return Ending(kind, text, gave_way=True)
+        return Ending(kind, text + violations.evidence(model, finding), gave_way=True)
     time = finding[layout.FOUND_AT] - (motion.start if motion else 0.0)
     when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
     where = "path"

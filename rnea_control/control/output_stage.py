@@ -25,6 +25,7 @@ import math
 
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.control import layout
+from rnea_control.control.arrest import RELEASE_TIME
 from rnea_control.control.laws import Robot
 from rnea_control.dynamics.crba import felt_inertias
 from rnea_control.kernels.inlining import inlined
@@ -181,3 +182,21 @@ def output_stage(settings: Matrix, state: Matrix, dt: float, tau: Vector) -> tup
         tau[j] = limited
         state[layout.COMMAND, j] = limited
     return saturated, too_long
+
+
+@inlined
+def release(
+    settings: Matrix, state: Matrix, v: Vector, dt: float, tau: Vector, predicted: bool
+) -> None:
+    """Fills `tau` on the way from the last torque to none, or to the damping of velocities `v` that
+    are not `predicted`, faster than any rate limit: the controller has let go of the arm."""
+    for j in range(tau.shape[0]):
+        last, limit = state[layout.COMMAND, j], settings[layout.EFFORT_LIMIT, j]
+        target = 0.0
+        if not predicted:
+            target = min(max(-state[layout.LET_GO_DAMPING, j] * v[j], -limit), limit)
+        change = limit * dt / RELEASE_TIME
+        if not math.isfinite(last):
+            last = 0.0
+        tau[j] = min(max(target, last - change), last + change)
+        state[layout.COMMAND, j] = state[layout.TORQUE, j] = tau[j]

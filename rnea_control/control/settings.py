@@ -19,7 +19,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.laws import ControlLaw
-from rnea_control.control.motion import Tolerances
+from rnea_control.control.motion import END_SLACK, END_SLIDING_SLACK, Tolerances
 from rnea_control.exceptions import ControllerError, ParameterError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameter
@@ -30,9 +30,25 @@ from rnea_control.parameters.table import TICK_ROWS
 WIDEST_MARGIN = 0.1
 # The default torque rate limit is the effort limit in this time, [s].
 DEFAULT_TORQUE_RISE = 0.02
+DEFAULT_POSITION_ERROR = 0.3  # default of max_position_errors [rad]
+DEFAULT_SLIDING_ERROR = 0.03  # the same of a prismatic joint [m]
+SLIDING_ERROR_SHARE = 0.1  # and at most this part of its range
+DEFAULT_POWER_SHARE = 0.024  # default of motion_bounds.driving_power, as a part of all power
+DEFAULT_THRESHOLD_SHARE = 0.25  # default threshold of a collision, as a part of the effort limit
+# The speed that stands in for a velocity limit where there is none [rad/s] and [m/s].
+UNLIMITED_SPEED, UNLIMITED_SLIDING_SPEED = 10.0, 2.0
 # Stiffness and damping of a braced controller, [1/s^2] and [1/s]: known to hold an arm at 50 states
 # a second and more.
 BRACING_GAINS = 100.0, 20.0
+
+
+def reference_speed(model: RobotModel) -> FloatArray:
+    """Velocity limits, and what stands in for those that are missing, shape (nv,), [rad/s] or
+    [m/s]."""
+    slides = np.array([kind == "prismatic" for kind in model.joint_types])
+    fast = np.where(slides, UNLIMITED_SLIDING_SPEED, UNLIMITED_SPEED)
+    limit = model.velocity_limit
+    return np.where(np.isfinite(limit) & (limit > 0.0), limit, fast)
 
 
 @dataclass(frozen=True)
@@ -115,6 +131,14 @@ class SafetySettings(Settings):
     saturation_timeout: float = row("saturation_timeout", math.inf)
     blend_time: float = row("activation.blend_time", 0.0)
     guiding_damping: float = row("gravity_compensation.damping", 0.05)
+    max_velocity: float = row("motion_bounds.velocity", math.inf)
+    max_velocity_error: float = row("motion_bounds.velocity_error", math.inf)
+    max_driving_torque: float = row("motion_bounds.driving_torque", math.inf)
+    max_driving_power: float = row("motion_bounds.driving_power", math.inf)
+    max_contact_torque: float = row("motion_bounds.contact_torque", math.inf)
+    detects_collisions: bool = row("collision_detection.enable", False)
+    observer_gain: float = row("collision_detection.gain", 25.0)
+    collision_threshold: FloatArray | None = row("collision_detection.threshold.<joint>", None)
     check_jumps: bool = False  # whether states that jump further than velocities allow are refused
 
     @classmethod
@@ -194,7 +218,7 @@ class ControllerSettings(Settings):
         settings = replace(self, trajectories=self.rules, safety=safety)
         values = {each.name: value for each, value in settings.numbers()}
         for k, each in enumerate(TICK_ROWS):
-            rows[k] = values.get(each.name, each.default)
+            rows[k] = values.get(each.name, each.in_force(each.default))
         # The model decides the others.
         limit, rate = self._unscaled_effort_limit(model), rows[layout.TORQUE_RATE_LIMIT]
         rate[:] = np.where(np.isnan(rate), limit / DEFAULT_TORQUE_RISE, rate)
@@ -207,11 +231,30 @@ class ControllerSettings(Settings):
         rows[layout.LOWER_LIMIT], rows[layout.UPPER_LIMIT] = lower, upper
         rows[layout.SOFT_LOWER], rows[layout.SOFT_UPPER] = lower + margin, upper - margin
         rows[layout.STATE_VELOCITY_LIMIT] = model.velocity_limit
+        self._fill_bounds(rows, model, limit)
         rows[layout.CONTINUOUS] = model.continuous
         rows[layout.LAW], rows[layout.CHECK_JUMPS] = self.control_law, safety.check_jumps
         if self.friction_compensation:
             rows[layout.FRICTION : layout.FRICTION + 3] = model.friction_parameters
         return rows
+
+    def _fill_bounds(self, rows: FloatArray, model: RobotModel, limit: FloatArray) -> None:
+        """Fills in what the model decides of the motion's bounds; `limit`: of the efforts."""
+        slides = np.array([kind == "prismatic" for kind in model.joint_types])
+        least = np.minimum(DEFAULT_SLIDING_ERROR, SLIDING_ERROR_SHARE * (model.upper - model.lower))
+        default = np.where(slides, least, DEFAULT_POSITION_ERROR)
+        error = rows[layout.MAX_POSITION_ERROR]
+        error[:] = np.where(np.isnan(error), default, error)
+        rows[layout.REFERENCE_SPEED] = speed = reference_speed(model)
+        rows[layout.END_SLACK] = np.where(slides, END_SLIDING_SLACK, END_SLACK)
+        power = rows[layout.MAX_DRIVING_POWER]
+        rated = np.where(np.isfinite(limit), limit, 0.0) @ speed
+        power[:] = np.where(np.isnan(power), DEFAULT_POWER_SHARE * rated or math.inf, power)
+        threshold = rows[layout.MAX_EXTERNAL_TORQUE]
+        default = DEFAULT_THRESHOLD_SHARE * self.effort_limit_scale * limit
+        threshold[:] = np.where(np.isfinite(threshold), threshold, default)
+        if not (self.safety and self.safety.detects_collisions):
+            threshold[:] = math.inf
 
     def effort_limit(self, model: RobotModel) -> FloatArray:
         """The bound of the torques, shape (nv,), [Nm] or [N]."""
@@ -237,6 +280,8 @@ class SupervisionSettings(Settings):
     max_bad_states: int = row("max_bad_states", 10)
     start_velocity: float = row("activation.max_velocity", 0.2)
     start_tolerance: float = row("activation.position_tolerance", 0.02)
+    activation_check: str = row("activation.check", "off")
+    power_down: str = row("power_down", "zero")
     simulated: bool = False  # whether the world may be reset: jumps that last are true
 
     @classmethod
@@ -244,9 +289,14 @@ class SupervisionSettings(Settings):
         """Those of the controller's parameters.
 
         Raises:
-            ParameterError: a gap that is longer than the timeout.
+            ParameterError: a gap that is longer than the timeout, or damping without a check.
         """
         settings = super().of(values, **given)
+        if settings.power_down == "damp" and settings.activation_check == "off":
+            raise ParameterError(
+                "parameter 'power_down' is 'damp'; that needs activation.check, which tells the "
+                "joints whose torques have the right direction"
+            )
         if settings.state_gap > settings.state_timeout:
             raise ParameterError(
                 f"parameter 'joint_state_gap' is {settings.state_gap} s; it must be at most "

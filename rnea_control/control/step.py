@@ -13,9 +13,17 @@ import math
 from typing import NamedTuple
 
 from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
-from rnea_control.control import belief, laws, layout, output_stage
+from rnea_control.control import (
+    arrest,
+    belief,
+    laws,
+    layout,
+    momentum_observer,
+    motion_watch,
+    output_stage,
+)
 from rnea_control.control.laws import is_hand_law
-from rnea_control.control.motion import Act, check, violated
+from rnea_control.control.motion import GOAL_POSITION, Act, check, violated
 from rnea_control.control.stopping import brake_along, brake_straight
 from rnea_control.control.trajectory import advance_scaling, follow, path_of, sample, scale, settle
 from rnea_control.kernels.inlining import inlined
@@ -27,11 +35,14 @@ LONGEST_INTEGRATION_STEP = 0.1
 # A joint shakes when its velocity error, beyond this part of the velocity limit, has changed sides
 # so often; so many changes a second are forgotten.
 SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
+NOISE_FACTOR = 4.0  # velocity errors within so many standard deviations of the noise are no shaking
+MOST_NOISE = 3.0  # part of the velocity limit beyond which no error is noise
+LEAST_FEEDBACK = 0.1  # share of the feedback below which an arm that still shakes is let go
 
 # The result of a step: whether a torque was clamped, plus FOUND times what was found, as in
 # layout.py; or, from BAD_STATE on, the fault of the state.
 SATURATED, FOUND = 1, 2
-BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(16, 22)
+BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(64, 70)
 
 # The requests: to end the motion, with what the arm does then; to follow a trajectory; to take
 # other settings; to go by those that hold any arm, or by the others.
@@ -63,7 +74,10 @@ def _shaken(settings: Matrix, state: Matrix, dt: float) -> bool:
     """Whether a joint swings to and fro about its desired motion; which, in `state`."""
     shaken = False
     for j in range(settings.shape[1]):
-        fast = SHAKING_SPEED * settings[layout.STATE_VELOCITY_LIMIT, j]
+        limit, noise = settings[layout.STATE_VELOCITY_LIMIT, j], state[layout.VELOCITY_NOISE, j]
+        if math.isnan(noise):
+            continue
+        fast = max(SHAKING_SPEED * limit, min(NOISE_FACTOR * noise, MOST_NOISE * limit))
         error = state[layout.VELOCITY_ERROR, j]
         count = max(state[layout.REVERSALS, j] - FORGOTTEN_REVERSALS * dt, 0.0)
         if abs(error) > fast:
@@ -77,6 +91,22 @@ def _shaken(settings: Matrix, state: Matrix, dt: float) -> bool:
             state[layout.VIOLATING_JOINT, 0] = j
         state[layout.REVERSALS, j] = count
     return shaken
+
+
+@inlined
+def _ending(
+    n: IntVector, settings: Matrix, tolerances: Matrix, state: Matrix, s: float, pressed: bool
+) -> int:
+    """What ends the motion, or takes the desired position from the arm, at trajectory time `s`."""
+    found = check(tolerances, state, s) if n[layout.MOTION] != 0 else layout.UNDER_WAY
+    # An arm that is stopped stays about one place, however it is pushed.
+    if n[layout.WATCH] != motion_watch.STOPPED and found in (layout.UNDER_WAY, layout.REACHED):
+        # A goal without tolerances is not reached by an arm that is held elsewhere.
+        if violated(state, settings, layout.MAX_POSITION_ERROR, 1):
+            found = layout.TORN_AWAY
+        elif pressed:
+            found = layout.PRESSED
+    return found
 
 
 @kernel()
@@ -122,8 +152,12 @@ def step(
         laws.predict_state(settings, state, q, v, dt)
         belief.watch_rest(state, t, v)
     else:
-        laws.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
+        stopped = n[layout.WATCH] == motion_watch.STOPPED
+        laws.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP), stopped)
         q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
+    if n[layout.POWERLESS] != 0:
+        output_stage.release(settings, state, v, dt, tau, predicted)
+        return layout.UNDER_WAY
     limited = output_stage.limit_acceleration(settings, state, q, v, dt)
     robot = laws.robot_of(n, nv)
     laws.control_torque(robot, settings, state, q, v, predicted)
@@ -139,20 +173,13 @@ def step(
         return BAD_TORQUE
     found = layout.UNDER_WAY
     if not predicted:
-        if n[layout.MOTION] != 0:
-            found = check(tolerances, state, s)
-        if found in (layout.UNDER_WAY, layout.REACHED):
-            # A goal without tolerances is not reached by an arm that is held elsewhere.
-            if violated(state, settings, layout.MAX_POSITION_ERROR, 1):
-                found = layout.TORN_AWAY
-            elif pressed:
-                found = layout.PRESSED
+        found = _ending(n, settings, tolerances, state, s, pressed)
         if state[layout.GUIDED, 0] == 0.0 and _shaken(settings, state, dt):
             found = layout.SHAKEN
     return int(saturated) + FOUND * found
 
 
-_step = linked(step)
+_step, _watch = linked(step), linked(motion_watch.watch)
 
 
 @inlined
@@ -162,6 +189,7 @@ def catch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v:
     state[layout.LAST_TRAJECTORY_TIME, 0] = t - state[layout.BEHIND, 0]
     state[layout.GUIDED, 0] = 1.0 if is_hand_law(settings) else 0.0
     state[layout.SATURATED_SINCE, :] = 0.0
+    state[layout.SMOOTH_VELOCITY_ERROR, :] = 0.0
     belief.believe(state)
     brake_straight(n, settings, state, q, v)
 
@@ -180,6 +208,20 @@ def brake(n: IntVector, settings: Matrix, state: Matrix, guided: bool) -> None:
 
 
 @inlined
+def _note_off_goal(settings: Matrix, tolerances: Matrix, state: Matrix) -> None:
+    """Writes which joint is furthest from its goal, as a part of what it may be off without a word,
+    and how far; of those that have no tolerance there."""
+    furthest = 1.0
+    state[layout.VIOLATION, 0] = 0.0
+    for j in range(state.shape[1]):
+        off = abs(state[layout.POSITION_ERROR, j]) / settings[layout.END_SLACK, j]
+        if off > furthest and tolerances[GOAL_POSITION, j] == math.inf:
+            furthest = off
+            state[layout.VIOLATING_JOINT, 0] = j
+            state[layout.VIOLATION, 0] = state[layout.POSITION_ERROR, j]
+
+
+@inlined
 def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None:
     """Ends the motion, and keeps why."""
     row = findings[n[layout.FINDINGS] % layout.MOST_FINDINGS]
@@ -191,8 +233,30 @@ def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None
         since = state[layout.SATURATED_SINCE]
         row[layout.JOINT] = j = since.argmax()
         row[layout.EXCESS] = since[j]
+    joint = int(row[layout.JOINT])
+    row[layout.MOVING_AT] = state[layout.LAST_VELOCITY, joint]
+    row[layout.EXTERNAL_TORQUE] = state[layout.RESIDUAL, joint]
     n[layout.FINDINGS] += 1
     n[layout.MOTION] = 0
+
+
+@inlined
+def _stop(n: IntVector, settings: Matrices, state: Matrix, t: float, q: Vector, v: Vector) -> None:
+    """A bound of the motion was violated: the arm brakes from where it is, by a law that holds it,
+    and stays about that place. An arm that is stopped already does so."""
+    if n[layout.WATCH] == motion_watch.FREE:
+        n[layout.WATCH] = motion_watch.STOPPED
+        if is_hand_law(settings[n[layout.BRACED]]):
+            n[layout.BRACED] = 1
+        catch(n, settings[n[layout.BRACED]], state, t, q, v)
+
+
+@inlined
+def _shake_less(n: IntVector, state: Matrix) -> int:
+    """An arm that shakes though a law brakes it that holds any arm gets half of the feedback, and
+    in the end none."""
+    state[layout.FEEDBACK_SHARE, 0] *= 0.5
+    return layout.LET_GO if state[layout.FEEDBACK_SHARE, 0] < LEAST_FEEDBACK else layout.UNDER_WAY
 
 
 @inlined
@@ -202,6 +266,8 @@ def emergency_stop(n: IntVector, settings: Matrices, state: Matrix, findings: Ma
     if is_hand_law(settings[n[layout.BRACED]]):
         n[layout.BRACED] = 1
         state[layout.GUIDED, 0] = 0.0
+    if n[layout.WATCH] == motion_watch.FREE:
+        n[layout.WATCH] = motion_watch.STOPPED
     end_motion(n, state, findings, layout.STOPPED)
     brake(n, settings[n[layout.BRACED]], state, guided)
 
@@ -238,17 +304,31 @@ def advance(
             n[layout.GAPS] += 1
         n[layout.PREDICTING] = 1 if predicted else 0
     if predicted or outcome >= BAD_STATE:
+        momentum_observer.start_anew(state)
         return outcome
     n[layout.OUTCOME] = outcome
     found = outcome // FOUND
-    if outcome > SATURATED:
-        end_motion(n, state, findings, found)
+    watched = _watch(n[layout.WATCH_CODE], (n, in_force, state, t, q, v))
+    if watched != layout.UNDER_WAY:
+        found = watched
+    if found == layout.SHAKEN and n[layout.BRACED] != 0:
+        found = _shake_less(n, state)
+    if found == layout.UNDER_WAY:
+        return outcome
+    if found == layout.REACHED:
+        _note_off_goal(in_force, tolerances, state)
+    end_motion(n, state, findings, found)
     if found in (layout.PATH_VIOLATED, layout.GOAL_VIOLATED):
         brake_along(n, in_force, state, True)
+    elif found == layout.LET_GO:
+        n[layout.POWERLESS] = 1
+        state[layout.LET_GO_DAMPING, int(state[layout.VIOLATING_JOINT, 0])] = 0.0
+    elif found > layout.BLOCKED:
+        _stop(n, settings, state, t, q, v)
     elif found > layout.REACHED:
         n[layout.GAVE_WAY] += 1
         catch(n, in_force, state, t, q, v)
-    return outcome
+    return outcome % FOUND + FOUND * found
 
 
 # `advance` by itself, for Python.
@@ -287,6 +367,7 @@ def serve(
         brake(n, in_force, state, box[GUIDED] != 0)
     elif request == CATCH:
         catch(n, in_force, state, values[NOW], measured[0], measured[1])
+        arrest.begin_from(in_force, state, values[NOW], measured[1])
     elif request == GUIDE:
         state[layout.GUIDED, 0] = 1.0
     elif request == ADOPT:
@@ -299,6 +380,7 @@ def serve(
         for which in range(2):
             _copy(new_settings[which], settings[which])
         n[layout.BODIES_AT] = box[BODIES_AT]
+        momentum_observer.start_anew(state)
         state[layout.RESTS_SINCE, 0] = math.nan
     elif request == BRACE:
         n[layout.BRACED] = box[BRACED]

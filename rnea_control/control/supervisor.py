@@ -13,9 +13,11 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import feasibility, layout, mode
-from rnea_control.control.controller import STILL_FROZEN, Controller
+from rnea_control.control.activation_check import ActivationCheck, Strictness, Verdict
+from rnea_control.control.arm_answer import Answer
+from rnea_control.control.controller import STILL_FROZEN, Controller, Recorded
+from rnea_control.control.miswiring import NONE, explain
 from rnea_control.control.mode import Event, Machine, Mode
-from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import Act
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace
@@ -26,31 +28,41 @@ from rnea_control.model import RobotModel
 FALL = 1.0
 # How often the reason for not starting, or for not seeing, is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
+EXPLAINED = 0.4  # time before a fault in which its cause is looked for [s]
+FEWEST_STATES = 10  # that may tell a cause
 
 
 class Supervisor(Machine):
     """Runs a controller in all its modes.
 
     Attributes:
-        observer: tells collisions; None for no such check. It may be set.
         bad_states: how many were ignored since activation.
         listening: whether somebody takes the commands. Until then the hold position follows the
             arm.
         state_period: of the states since the last start.
         obstacle: why it does not start from the states that come; empty if it may, or has.
+        seen_delay: after which torques act, as far as that was seen, [s]; it may be set.
+        misfit: why the hardware is not that of the model, which may be set; it does not start then.
+        verdict: of the last check of the wires; None before there is one.
+        checked_cause: what is likely to be behind that; empty if nothing is, or not known yet.
     """
+
+    _check: ActivationCheck  # in mode checking
+    verdict: Verdict | None = None
+    checked_cause = ""
 
     def __init__(
         self,
         controller: Controller,
         settings: SupervisionSettings,
-        observer: MomentumObserver | None = None,
         on_change: Callable[[Mode, Mode, str], None] = lambda old, new, reason: None,
     ) -> None:
         super().__init__(controller, on_change)
-        self.settings, self.observer, self.listening = settings, observer, True
+        self.settings, self.listening = settings, True
         self._workspace = Workspace(controller.model)
+        self._wanted = np.zeros(controller.model.nv)  # torques of the check
         self.state_period = feasibility.StatePeriod()
+        self.misfit, self.seen_delay = "", math.nan
         self._waits_for = "for a subscription to the commands"  # while nobody listens
 
     def forget(self) -> None:
@@ -112,19 +124,19 @@ class Supervisor(Machine):
         """
         if self.mode in mode.UNUSUAL and not self._resumes(t, q, v):
             return False
+        if self.mode is Mode.CHECKING:
+            self._go_on_checking(t, q, v, tau)
+            return True
         try:
             found = self.controller.step(t, q, v, tau)
         except ControllerError as error:
             self.refuse_step(error, t, q, v)
             raise
         self._bad_in_row = 0
-        if self.state_period.measure(t) and (objection := self._objection()):
-            self.fail(objection, t, q, v, law_failed=True)
-        if (observer := self.observer) is not None:
-            pushed = observer.update(t, q, v, observer.applied)
-            observer.applied[:] = tau
-            if pushed >= 0 and self.controller.numbers[layout.WATCHES]:
-                self.collide(pushed, t, q, v)
+        if self.state_period.measure(t, v):
+            self.controller.velocity_noise = self.state_period.velocity_noise
+            if objection := self._objection():
+                self.fail(objection, t, q, v, law_failed=True)
         self.follow_up(found)
         return True
 
@@ -144,6 +156,8 @@ class Supervisor(Machine):
 
     def _resumes(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts, or goes on after a time without states; whether this state is to be answered."""
+        if self.mode is Mode.CHECKING:
+            return True
         if self.mode is not Mode.BLIND:
             return self.mode is Mode.WAITING and self._start(t, q, v)
         if np.isfinite([q, v]).all():
@@ -169,6 +183,8 @@ class Supervisor(Machine):
         held = self._has_held or not self.listening or t - self._unheard_torque_at < FALL
         model, ws, settings = self.controller.model, self._workspace, self.controller.settings
         self.obstacle = feasibility.obstacle_to_start(model, self.settings, q, v, held)
+        if self.misfit:
+            self.obstacle = f"as {self.misfit}"
         if not self.obstacle and (load := feasibility.excessive_load(model, ws, settings, q)):
             self.obstacle = f"as {load}"
         if self.obstacle:
@@ -181,6 +197,9 @@ class Supervisor(Machine):
         self._has_held |= self.listening
         if self.listening and np.abs(v).max() > feasibility.RESTING and self._rest is Mode.HOLDING:
             self.happen(Event.CAUGHT, "to rest, from where the arm was", (t, q, v))
+        elif self.listening and self._must_check():
+            self._check = ActivationCheck(model, settings)
+            self.happen(Event.CHECKS, "the answers of the joints to small torques")
         elif self.listening:
             self.happen(Event.STARTED, "at the measured position")
         else:
@@ -191,21 +210,84 @@ class Supervisor(Machine):
                 self.happen(Event.WAITS_ON, self._waits_for)
         return True
 
+    def _must_check(self) -> bool:
+        """Whether the joints are to be asked for their answers before the start."""
+        wanted = Strictness(self.settings.activation_check) is not Strictness.off
+        return wanted and not self._latched
+
+    def _go_on_checking(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
+        """Fills `tau` with the next torques of the check, or after its end with those of the
+        control law.
+
+        Raises:
+            ControllerError: the state cannot be true.
+        """
+        check, controller = self._check, self.controller
+        doubt = "the measured state is not finite"
+        if np.isfinite([q, v]).all():
+            doubt = controller.doubt(t, q, v, self.settings.simulated)
+        if doubt:
+            self.refuse_state(doubt)
+            raise ControllerError(f"{doubt}; no torque is computed from it")
+        elapsed = t - controller.time
+        if elapsed > self.settings.state_gap or elapsed < 0.0:
+            check.interrupt()
+        if not self._latched and check.torque(t, q, v, self._wanted):
+            controller.command(t, q, v, self._wanted, elapsed, tau)
+            check.sent(t, q, v, tau)
+            self._bad_in_row = 0
+        if self._latched or check.verdict is not None:
+            self._end_check(t, q, v, tau)
+
+    def _end_check(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
+        """Begins to control the arm, or lets it go if its wires are wrong."""
+        self.verdict = self._check.verdict
+        if self.verdict is not None:
+            self.seen_delay = self.verdict.delay
+            if self.settings.power_down == "damp":
+                self.controller.damp_when_let_go(self.verdict.verified)
+        if self.verdict is not None and self.verdict.words:
+            self.unexplained = True
+        refuses = Strictness(self.settings.activation_check) is Strictness.refuse
+        if self.verdict is not None and self.verdict.wrong and refuses:
+            self.controller.let_go()
+            self._seen = f"found at activation: {self.verdict.words}"
+            self.happen(Event.LET_GO, self._seen)
+        else:
+            self._start_controller(t, q)
+            if np.abs(v).max() > feasibility.RESTING and self._rest is Mode.HOLDING:
+                self.happen(Event.CAUGHT, "to rest, from where the arm was", (t, q, v))
+            else:
+                self.happen(Event.STARTED, "at the measured position")
+        self.controller.step(t, q, v, tau)
+
+    def cause(self, rows: Recorded) -> str:
+        """The likely cause of a fault, of having let go, or of what the check at activation has
+        found, in a sentence; empty if none is likely. Takes tenths of a second, and changes
+        nothing: to be called beside the ticks.
+
+        Args:
+            rows: what `Controller.recorded` gives of the last `EXPLAINED` seconds.
+        """
+        controller, verdict, settings = self.controller, self.verdict, self.controller.settings
+        checked = "" if verdict is None else verdict.likely(controller.model)
+        if self.mode not in (Mode.FAULT, Mode.POWERLESS) or len(rows[0]) < FEWEST_STATES:
+            return checked
+        adds = settings.hardware_compensates_gravity
+        found = explain(controller.model, Answer.of(*rows, settings.dead_time, adds))
+        return checked if found is NONE else found.words
+
     def _start_controller(self, t: float, q: FloatArray) -> None:
         self.controller.start(t, q)
         self._gave_way_at.clear()
         self.state_period = feasibility.StatePeriod(t)
-        if self.observer is not None:
-            self.observer.reset()
 
     def answer_gap(self, t: float, tau: FloatArray) -> bool:
         """Fills `tau` with torques for when no state comes; whether they are to be commanded. The
         motion slows down, and `miss` ends it. Arguments, and what is raised, are those of
         `Controller.predict`."""
-        if self.mode not in mode.HAS_ARM:
+        if self.mode not in (*mode.HAS_ARM, Mode.POWERLESS):
             return False
-        if self.observer is not None and not self.controller.predicting:
-            self.observer.reset()  # it does not know the predicted torques
         self.controller.predict(t, tau)
         return True
 
@@ -213,11 +295,6 @@ class Supervisor(Machine):
         """No state has come for so long, [s]: after the timeout the motion ends."""
         if missing > self.settings.state_timeout and self.mode is not Mode.BLIND:
             self.happen(Event.LOST, f"no joint_states with a new stamp for {missing:.3g} s")
-
-    def collide(self, j: int, t: float, q: FloatArray, v: FloatArray) -> None:
-        """Ends the motion, as something pushes a joint in this state."""
-        if self.observer is not None:
-            self.fail(self.observer.collision(j), t, q, v)
 
     def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
         """Why an arm that it holds cannot go on with another model and other settings; empty if it
@@ -237,7 +314,9 @@ class Supervisor(Machine):
         model, settings = model or self.controller.model, settings or self.controller.settings
         gain = ""
         if to_gains and period.is_known:
-            gain = feasibility.excessive_gain(model, ws, settings, q, period.shortest)
+            gain = feasibility.excessive_gain(
+                model, ws, settings, q, period.shortest, self.seen_delay
+            )
         return gain or feasibility.excessive_load(model, ws, settings, q)
 
     def reset_fault(self) -> str:

@@ -54,7 +54,7 @@ def control() -> Iterator[Process]:
         Process("rnea_control.simulation.executable", {**ARM, "rate": float(RATE)}),
         controller(PARAMETERS) as process,
     ):
-        process.said("holding: at the measured position")
+        process.said("]: holding: ")
         yield process
 
 

@@ -127,7 +127,8 @@ def test_hard_stop_shortly_before_the_goal_is_pressed_on_by_the_feedback(law: Co
 
 def test_hard_stop_that_saturates_a_motor_ends_the_motion_after_the_timeout() -> None:
     weak = np.array([15.0, 180.0, 100.0, 100.0, 60.0, 40.0, 40.0])
-    arm = SupervisedArm(model=robot(), q=START, effort_limit=weak).activate()
+    limits = {"effort_limit": weak, "max_contact_torque": np.inf}
+    arm = SupervisedArm(model=robot(), q=START, **limits).activate()
     motion = arm.follow((4.0, *FAR))
     arm.plant.upper[0] = FAR[0] - 0.2
     arm.run(5.0)

@@ -20,7 +20,7 @@ WALKS = int(os.environ.get("PROPERTY_CASES", "300")) // 10
 STEPS = 1000
 
 # What an emergency stop that was not resumed, or a fault that was not reset, may be in.
-LATCHED = {Mode.BLIND, Mode.WAITING, *SILENT}
+LATCHED = {Mode.BLIND, Mode.WAITING, Mode.POWERLESS, *SILENT}
 ALL = {(old, event.value.to) for event in Event for old in event.value.modes}
 # By a law that holds no position, which follows no trajectory either.
 AT_REST = {old for old, new in ALL if new is Mode.HOLDING} - {Mode.MOVING}
@@ -45,7 +45,8 @@ class Walk:
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.arm = SupervisedArm(observer=30.0, blend_time=0.0)
+        checks = {"activation_check": ("off", "warn", "refuse")[seed % 3]}
+        self.arm = SupervisedArm(observer=30.0, blend_time=0.0, supervision=checks)
         self.supervisor, self.controller = self.arm.supervisor, self.arm.controller
         self.plans: list = []
         self.motions: list = []
@@ -114,6 +115,18 @@ class Walk:
     def do_run(self) -> None:
         for _ in range(int(self.rng.integers(1, 300))):
             self.do_answer()
+
+    def do_slow(self) -> None:
+        """States that come too seldom for a check of the wires."""
+        for _ in range(20):
+            self.arm.t += 0.009
+            self.do_answer()
+
+    def do_let_go(self) -> None:
+        """While the arm moves, or now and then elsewhere."""
+        moves = self.supervisor.mode in (Mode.MOVING, Mode.GRAVITY_COMPENSATION)
+        if moves or self.rng.random() < 0.1:
+            self.supervisor.let_go("the sentinel has let go")
 
     def feed(self, q: np.ndarray, v: np.ndarray) -> None:
         mode, tau = self.supervisor.mode, np.full(2, 7.0)
@@ -221,6 +234,9 @@ class Walk:
         self.failed = self.failed or self.supervisor.mode is not Mode.INACTIVE
 
     def do_activate(self) -> None:
+        if self.supervisor.mode is Mode.POWERLESS:
+            self.supervisor.happen(Event.DEACTIVATED, "told so")
+            return
         if self.supervisor.mode is not Mode.INACTIVE:
             return
         if self.rng.random() < 0.3:

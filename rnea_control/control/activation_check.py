@@ -1,0 +1,385 @@
+r"""Whether an arm answers to torques as its model says, before anything is fed back.
+
+For some 80 ms the commands are the gravity torque plus, at each joint, its own sequence of
+:math:`\pm a`: rows of a Hadamard matrix, orthogonal and of zero mean, so that each joint's answer
+is told from those of all others, and the arm stays about where it is. The amplitude is a few
+percent of the effort limit. A joint whose answer drowns in friction is asked again with twice as
+much, while the others are held.
+
+A wrong sign, order or unit shows in the answer (arm_answer.py); which it is, in miswiring.py. An
+arm that moves off too fast ends the check at once. Knows no mode and no topic: it is given states,
+and gives torques.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.control import feasibility, violations
+from rnea_control.control.arm_answer import MOST_LOSS_OF_MANY, Answer, Fit, Judge, limits
+from rnea_control.control.controller import Recorded
+from rnea_control.control.miswiring import EVIDENCE, explain
+from rnea_control.control.settings import ControllerSettings, reference_speed
+from rnea_control.dynamics import Workspace, crba, gravity
+from rnea_control.exceptions import listed
+from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
+
+QUIET_STATES = 10  # states at the beginning that tell period and noise
+LONGEST_PERIOD = 0.005  # states further apart are too few to tell an answer [s]
+CHIP, MANY_CHIP = 0.010, 0.006  # length of one element of a code, for few and for many joints [s]
+FEW_JOINTS = 7
+PAUSE = 0.04  # time between two attempts, in which joints that have answered are held [s]
+ATTEMPTS = 5
+FIRST_AMPLITUDE, MOST_AMPLITUDE = 0.03, 0.25  # parts of the effort limit
+SWING = 0.1  # speed that a code may give a joint, as a part of its velocity limit
+SWING_WAY = 0.3  # how far it may lead a joint, as a part of the furthest way
+MOST_INTERRUPTIONS = 3  # by missing states, before there is no check
+OPENING = 2.0  # time that brakes may take to open [s]
+UNMOVED = 2e-4  # a joint that has moved less stands still [rad] or [m]
+MOST_SPEED = 0.3  # part of the velocity limit at which the check ends
+ABSURD = 100.0  # part of the velocity limit beyond which a velocity is taken for that much
+AVERAGED = 6  # velocities whose mean is compared with it
+FURTHEST, FURTHEST_SLIDING = 0.06, 0.02  # way from the start at which it ends [rad] and [m]
+PARTS = 10  # parts of an attempt whose mean positions tell whether a joint moves
+BETTER = 0.5  # part of a score that another explanation may have
+WRONG = 25.0  # score of a joint whose answer is not that of the model
+LOST = 0.75  # part of what was sent that a joint may lose and still have answered
+PUSHED = 0.2  # constant torque that is not gravity's, as a part of the effort limit, that is wrong
+DOUBTFUL = 0.1  # the same that is told
+DELAYS = (0.002, 0.004, 0.006, 0.008, 0.011, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05)  # tried [s]
+DOUBTFUL_EVIDENCE = 40.0  # for a mistake that is told though nothing is surely wrong
+RATIO = 0.6, 1.6  # positions against integrated velocities: between these is right
+HOLDING = 100.0, 20.0  # gains by which joints that have answered are held [1/s^2], [1/s]
+
+
+class Strictness(Enum):
+    """The treatment of what the check finds."""
+
+    off = "off"
+    warn = "warn"
+    refuse = "refuse"
+
+
+@dataclass
+class Verdict:
+    """What a check has found.
+
+    Attributes:
+        wrong: whether no torque should be fed back: a sign, an order, a unit or a velocity is
+            wrong, or a torque acts that nobody sent.
+        words: what was seen, in a sentence; empty if all is well.
+        answer: that of the arm; None if it was not asked.
+        verified: the joints whose answer had the right direction, shape (nv,).
+        delay: after which torques act, [s]; NaN where it is not known.
+    """
+
+    wrong: bool
+    words: str
+    answer: Answer | None
+    verified: BoolArray
+    delay: float = float("nan")
+    told: bool = False  # whether `words` name the cause already
+
+    def likely(self, model: RobotModel) -> str:
+        """The mistake that is likely, in a sentence; empty if none is, or it is in `words` already.
+        Takes tenths of a second."""
+        if self.told or self.answer is None or not self.words:
+            return ""
+        evidence = EVIDENCE if self.wrong else DOUBTFUL_EVIDENCE
+        return explain(model, self.answer, evidence).words
+
+    def explanation(self, likely: str) -> str:
+        """What was seen, for people, behind what is likely."""
+        seen = f"the check of the wires at activation: {self.words}"
+        return f"{likely} ({seen})" if likely else seen
+
+
+def _hadamard(n: int) -> FloatArray:
+    """The Hadamard matrix of a power of two, after Sylvester."""
+    matrix = np.ones((1, 1))
+    while len(matrix) < n:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix
+
+
+class ActivationCheck:
+    """One check.
+
+    Args:
+        model: the robot.
+        settings: of its controller.
+
+    Attributes:
+        verdict: what was found; None while it runs.
+    """
+
+    def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
+        self._model, self._workspace = model, Workspace(model)
+        self._limit = np.minimum(limits(model), settings.effort_limit(model))
+        self._speed = reference_speed(model)
+        self._adds_gravity = settings.hardware_compensates_gravity
+        self._delay = settings.dead_time
+        slides = np.array([kind == "prismatic" for kind in model.joint_types])
+        self._furthest = np.where(slides, FURTHEST_SLIDING, FURTHEST)
+        many = model.nv > FEW_JOINTS
+        rows = 8
+        while rows <= model.nv:
+            rows *= 2
+        self._codes = _hadamard(rows)[1 : model.nv + 1]
+        self._chip = MANY_CHIP if many else CHIP
+        self.verdict: Verdict | None = None
+        self._open = np.ones(model.nv, dtype=bool)  # the joints whose answer is still asked for
+        self._rows: list[tuple[float, FloatArray, FloatArray, FloatArray]] = []
+        self._aborted: bool | None = None  # whether the codes were; None while they run
+        self._begun_at = self._period = float("nan")
+        self._interruptions = 0
+
+    def warm_up(self, q: FloatArray) -> None:
+        """Has everything loaded that a check needs, with an arm that stands still at `q`, shape
+        (nv,). The check is of no use then."""
+        v, tau, period = np.zeros_like(q), np.zeros_like(q), 0.001
+        states = QUIET_STATES + int(self._codes.shape[1] * self._chip / period) + 5
+        for k in range(states):  # past a verdict
+            self.torque(period * k, q, v, tau)
+            self.sent(period * k, q, v, tau)
+
+    def interrupt(self) -> None:
+        """States were missing: it begins anew, or gives up where that happens again and again."""
+        self._begun_at = float("nan")
+        self._interruptions += 1
+        if self._interruptions > MOST_INTERRUPTIONS:
+            self._end(False, "not checked: states are missing again and again", None)
+
+    def torque(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
+        """Fills `tau`, shape (nv,), with the torques wanted for a state; whether the check goes
+        on: if not, `verdict` is there, and `tau` is the gravity torque."""
+        if self.verdict is None:
+            if np.isnan(self._begun_at):
+                self._begin(t, q)
+            self._go_on(t, q)
+        np.copyto(tau, 0.0 if self._adds_gravity else gravity(self._model, self._workspace, q, tau))
+        if self.verdict is not None:
+            return False
+        tau[~self._open] += self._held(q, v)[~self._open]
+        if self._aborted is None and t >= self._attempt_at:
+            chip = int((t - self._attempt_at) / self._chip)
+            tau += self._codes[:, chip] * self._amplitude * self._open
+        np.clip(tau, -self._limit, self._limit, out=tau)
+        return True
+
+    def sent(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
+        """The torques that were commanded for this state."""
+        most = ABSURD * self._speed
+        self._rows.append((t, q.copy(), np.clip(v, -most, most), tau.copy()))
+        if len(self._rows) == QUIET_STATES and np.isnan(self._period):
+            self._period = float(np.median(np.diff([row[0] for row in self._rows])))
+            self._chip = max(self._chip, 2.0 * self._period)
+            self._attempt_at = t + self._period
+            if not self._period <= LONGEST_PERIOD:
+                rate = f"{1.0 / self._period:.0f} Hz" if self._period > 0.0 else "no rate"
+                needed = f"the answer of the arm needs {1.0 / LONGEST_PERIOD:.0f} Hz"
+                self._end(False, f"not checked: states come at {rate}, and {needed}", None)
+
+    def _go_on(self, t: float, q: FloatArray) -> None:
+        """Ends the codes when they are over, or the arm moves off; one state later, when the arm
+        has got the gravity torque, judges them, which takes longer than a tick."""
+        duration = self._codes.shape[1] * self._chip
+        if self._aborted is not None:
+            self._judge(self._aborted, t, q)
+        elif self._moves_off(q) or t - self._attempt_at >= duration:
+            self._aborted = t - self._attempt_at < duration
+
+    def _begin(self, t: float, q: FloatArray) -> None:
+        self._begun_at, self._attempt_at, self._period = t, np.inf, float("nan")
+        self._rows.clear()
+        self._open[:] = True
+        self._aborted = None
+        self._start = self._place = q.copy()
+        model = self._model
+        matrix = crba(model, self._workspace, q.copy(), np.zeros((model.nv, model.nv)))
+        self._inertia = np.diag(matrix).copy()
+        # What speed a code of each joint gives every joint, and how far it leads it, per Nm.
+        response = np.abs(np.linalg.inv(matrix))
+        speeds = np.cumsum(self._codes, axis=1) * self._chip
+        ways = np.cumsum(speeds, axis=1) * self._chip
+        by_speed = SWING * self._speed[:, None] / (response * np.abs(speeds).max(axis=1))
+        by_way = SWING_WAY * self._furthest[:, None] / (response * np.abs(ways).max(axis=1))
+        swing = np.minimum(by_speed, by_way).min(axis=0)
+        self._first = np.minimum(FIRST_AMPLITUDE * self._limit, swing)
+        self._amplitude, self._attempts = self._first.copy(), 0
+
+    def _held(self, q: FloatArray, v: FloatArray) -> FloatArray:
+        p, d = HOLDING
+        return self._inertia * (p * (self._place - q) - d * v)
+
+    def _moves_off(self, q: FloatArray) -> bool:
+        if (np.abs(q - self._start) > self._furthest).any():
+            return True
+        last = [row[2] for row in self._rows[-AVERAGED:]]
+        if len(last) < AVERAGED:
+            return False
+        return bool((np.abs(np.mean(last, axis=0)) > MOST_SPEED * self._speed).any())
+
+    def _judge(self, aborted: bool, t: float, q: FloatArray) -> None:
+        """After an attempt: ends the check, or begins another attempt."""
+        t_rows, q_rows, v_rows, tau_rows = (
+            np.array(rows) for rows in zip(*self._rows, strict=True)
+        )
+        now = t_rows, q_rows, v_rows, tau_rows
+        answer = Answer.of(*now, self._delay, self._adds_gravity)
+        if len(answer) < QUIET_STATES // 2:
+            return
+        if words := self._contradiction(answer):
+            self._end(True, words, answer, told=True)
+            return
+        joints = range(self._model.nv)
+        judge = Judge(self._model, answer)
+        # Where gravity alone has moved it, the constant torque is what tells.
+        fits = [judge.fit(j, answer.tau[:, j], freely=not aborted) for j in joints]
+        wrong, least = self._wrong(judge, answer, fits, aborted)
+        delay = self._delay
+        if wrong and not aborted:
+            delay, acting = self._longer_delay(judge, now, len(answer), least)
+            if delay > self._delay:
+                wrong, answer.tau = [], acting
+                fits = [judge.fit(j, acting[:, j], freely=True) for j in joints]
+        if wrong and not aborted:
+            names = listed([self._model.joint_names[j] for j in wrong])
+            words = f"{names} did not answer to torques as the model says"
+            self._end(True, words, answer, delay)
+            return
+        free = [judge.fit(j, answer.tau[:, j], freely=True) for j in joints] if aborted else fits
+        pushed = np.array([abs(fit.constant) for fit in free]) / self._limit
+        if aborted:
+            j = int(np.argmax(pushed))
+            self._end(bool(wrong) or bool(pushed[j] > PUSHED), self._pushed_words(j, free), answer)
+            return
+        self._attempts += 1
+        places = [part.mean(axis=0) for part in np.array_split(q_rows, PARTS)]
+        stood_still = bool((np.ptp(places, axis=0) < UNMOVED).all())
+        answered = np.array([fit.loss < LOST and fit.score <= WRONG for fit in fits])
+        self._open &= ~answered
+        if not self._open.any():
+            self._conclude(fits, pushed, answer, delay)
+        elif stood_still and t - self._begun_at < OPENING:
+            self._attempts = 0  # brakes may still open
+            self._again(t, q)
+        elif self._attempts == ATTEMPTS:
+            self._conclude(fits, pushed, answer, delay)
+        else:
+            # From the first amplitude to the largest one.
+            part = self._attempts / (ATTEMPTS - 1)
+            amplitude = self._first ** (1.0 - part) * (MOST_AMPLITUDE * self._limit) ** part
+            self._amplitude = np.where(self._open, amplitude, 0.0)
+            self._again(t, q)
+
+    def _again(self, t: float, q: FloatArray) -> None:
+        self._rows.clear()
+        self._aborted, self._attempt_at, self._place = None, t + PAUSE, q.copy()
+
+    def _wrong(
+        self, judge: Judge, answer: Answer, fits: list[Fit], aborted: bool
+    ) -> tuple[list[int], float]:
+        """The joints that have answered to their torque with the other sign or by another factor,
+        or to that of another joint whose answer is doubtful too; and the score of all joints that
+        were asked, with that."""
+        asked = [j for j in range(self._model.nv) if self._open[j]]
+        doubtful = [j for j in asked if fits[j].score > WRONG]
+        total, wrong, freely = sum(fits[j].score for j in asked), [], not aborted
+        for j in doubtful:
+            own, score = answer.tau[:, j], fits[j].score
+            others = [answer.tau[:, i] for i in doubtful if i != j]
+            scores = [judge.fit(j, each, freely).score for each in (-own, *others)]
+            if aborted:
+                scores.append(judge.fit(j, 0.0 * own, freely).score)
+            for factor in (10.0, 100.0):
+                scores.append(judge.fit(j, factor * own, freely, MOST_LOSS_OF_MANY).score)
+            if min(scores) < BETTER * score:
+                wrong.append(j)
+                total += min(scores) - score
+        return wrong, total
+
+    def _longer_delay(
+        self, judge: Judge, rows: Recorded, known: int, least: float
+    ) -> tuple[float, FloatArray]:
+        """A delay of the torques that explains more than wrong joints do, whose score is `least`,
+        [s], and the torques that act then; the dead time if there is none."""
+        asked = [j for j in range(self._model.nv) if self._open[j]]
+        best, acting = self._delay, rows[3]
+        for delay in DELAYS:
+            # The same states: the first torques of a longer delay are those before the codes.
+            tau = Answer.of(*rows, delay, self._adds_gravity, known).tau
+            scores = [judge.fit(j, tau[:, j], freely=True).score for j in asked]
+            if delay > self._delay and sum(scores) < least and max(scores) <= WRONG:
+                best, least, acting = delay, sum(scores), tau
+        return best, acting
+
+    def _contradiction(self, answer: Answer) -> str:
+        """What is wrong with the velocities, as the positions tell; empty if nothing is."""
+        h = np.diff(answer.t)[:, None]
+        by_velocity = np.vstack([0.0 * answer.v[:1], np.cumsum(h * answer.v[1:], axis=0)])
+        by_position = answer.q - answer.q[0]
+        noise = np.diff(answer.v, axis=0).std(axis=0) * float(h.mean()) * np.sqrt(len(answer))
+        for j, name in enumerate(self._model.joint_names):
+            x, y = by_velocity[:, j] - by_velocity[:, j].mean(), by_position[:, j]
+            y = y - y.mean()
+            if max(np.ptp(x), np.ptp(y)) < 10.0 * UNMOVED + 4.0 * noise[j]:
+                continue
+            ratio = float(x @ y) / max(float(x @ x), 1e-12)
+            if np.ptp(x) < 0.05 * np.ptp(y):
+                return violations.contradiction(name, 1.0, 0.0)
+            if not RATIO[0] < ratio < RATIO[1]:
+                return violations.contradiction(name, ratio, 1.0)
+        return ""
+
+    def _pushed_words(self, j: int, fits: list[Fit]) -> str:
+        name, unit = self._model.joint_names[j], units(self._model, j).effort
+        return f"{name} is pushed by {fits[j].constant:.3g} {unit} that nobody sent"
+
+    def _conclude(self, fits: list[Fit], pushed: FloatArray, answer: Answer, delay: float) -> None:
+        """Ends the check of an arm in which nothing has answered wrongly."""
+        said, names = [], self._model.joint_names
+        if self._open.any():
+            which = (
+                "no joint"
+                if self._open.all()
+                else listed([names[j] for j in np.flatnonzero(self._open)])
+            )
+            answers = "answers" if self._open.all() else "did not answer"
+            part = f"{100.0 * MOST_AMPLITUDE:.0f} % of the effort limit"
+            said.append(
+                f"{which} {answers} to {part}: is a brake closed, a drive off, much friction "
+                "there, or the rotor's inertia (armature) not told?"
+            )
+        free = np.where(self._at_stop(), 0.0, pushed)
+        j = int(np.argmax(free))
+        if free[j] > DOUBTFUL:
+            said.append(self._pushed_words(j, fits) + ": are masses, payload and gravity right?")
+        if words := feasibility.lateness(delay, self._delay, self._period):
+            said.append(words)
+        self._end(bool(free[j] > PUSHED), "; ".join(said), answer, delay)
+
+    def _at_stop(self) -> BoolArray:
+        """The joints that may rest on a mechanical stop."""
+        model = self._model
+        room = np.minimum(self._start - model.lower, model.upper - self._start)
+        stops: BoolArray = room < 0.5 * self._furthest
+        return stops
+
+    def _end(
+        self,
+        wrong: bool,
+        words: str,
+        answer: Answer | None,
+        delay: float = float("nan"),
+        told: bool = False,
+    ) -> None:
+        if not (wrong or self._open.all()):
+            answer = None  # joints that are held answer to more than codes
+        verified = ~self._open if not wrong else np.zeros_like(self._open)
+        self.verdict = Verdict(wrong, words, answer, verified, delay, told)

@@ -1,0 +1,101 @@
+"""Whether braking helps an arm that is being arrested, and the end of commanding where it does not.
+
+An arrest begins when a bound of the motion is violated (motion_watch.py), or when a moving arm is
+taken over. It is over when all joints are slow. If a joint gets faster instead, what drives it may
+be the torque that should brake it: a wire, a sign or an encoder is wrong. Then no torque is better
+than any, and the controller lets go of the arm: the torque fades to zero, or to damping where the
+direction of the joints' answers has been verified.
+
+All speeds are parts of REFERENCE_SPEED, which is the joint's velocity limit.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.array_types import Matrix, Vector
+from rnea_control.control import layout
+from rnea_control.kernels.inlining import inlined
+
+SLOW = 0.1  # speed below which a joint has been arrested
+LIVELY = 0.3  # speed above which a joint that gets faster is let go
+GAIN = 0.4  # speed that a joint may gain until braking acts
+REACTION = 0.03  # time until braking acts [s]
+FIRST_REACTION = 0.1  # the same where an arm is taken over: the first commands may be on their way
+UNHURRIED = 0.2  # speed below which a joint may still be as fast as it was
+EFFECT = 0.07  # time in which braking must then have slowed every faster joint [s]
+COUPLING = 0.5  # part of the fastest joint's speed that another one may reach
+LONGEST_ARREST = 0.5  # time after which no joint may be lively any more [s]
+MOST_SPEED = 1.5  # speed at which an arrest is given up
+RELEASE_TIME = 0.02  # time in which a torque at the effort limit fades to zero [s]
+NOISE_MARGIN = 2.0  # standard deviations of the velocity noise that a smoothed speed may be off
+
+
+@inlined
+def smooth_velocity(state: Matrix, j: int) -> float:
+    """Smoothed velocity of joint j [rad/s] or [m/s]."""
+    return state[layout.DESIRED_VELOCITY, j] - state[layout.SMOOTH_VELOCITY_ERROR, j]
+
+
+@inlined
+def noise_margin(state: Matrix, j: int) -> float:
+    """Speed of joint j that may be noise [rad/s] or [m/s]; 0 while the noise is not known."""
+    noise = state[layout.VELOCITY_NOISE, j]
+    return 0.0 if math.isnan(noise) else NOISE_MARGIN * noise
+
+
+@inlined
+def speed_of(settings: Matrix, state: Matrix, j: int) -> float:
+    """Speed of joint j; by its positions too, where its velocities contradict them."""
+    fastest = abs(smooth_velocity(state, j)) - noise_margin(state, j)
+    if state[layout.CONTRADICTING_FOR, j] > 0.0:
+        fastest = max(fastest, abs(state[layout.POSITION_RATE, j]))
+    return max(fastest, 0.0) / settings[layout.REFERENCE_SPEED, j]
+
+
+@inlined
+def begin(settings: Matrix, state: Matrix, t: float) -> None:
+    """Begins an arrest at time `t` [s], from the present speeds."""
+    state[layout.BRAKED_SINCE, 0] = t + REACTION
+    for j in range(state.shape[1]):
+        state[layout.ARREST_SPEED, j] = speed_of(settings, state, j)
+        state[layout.ARREST_PEAK, j] = state[layout.ARREST_SPEED, j]
+
+
+@inlined
+def begin_from(settings: Matrix, state: Matrix, t: float, v: Vector) -> None:
+    """Begins an arrest at time `t` [s] of an arm caught with velocities `v`, shape (nv,)."""
+    state[layout.BRAKED_SINCE, 0] = t + FIRST_REACTION
+    for j in range(state.shape[1]):
+        state[layout.ARREST_SPEED, j] = abs(v[j]) / settings[layout.REFERENCE_SPEED, j]
+        state[layout.ARREST_PEAK, j] = state[layout.ARREST_SPEED, j]
+
+
+@inlined
+def helps(settings: Matrix, state: Matrix, t: float) -> bool:
+    """Checks an arrest at time `t` [s]: false if braking does not help, with the joint in row
+    VIOLATING_JOINT, its speed and that at the beginning. Ends an arrest that is over."""
+    since, over = t - state[layout.BRAKED_SINCE, 0], True
+    fastest = most = 0.0
+    for j in range(state.shape[1]):
+        fastest = max(fastest, state[layout.ARREST_PEAK, j])
+        most = max(most, state[layout.ARREST_SPEED, j] + GAIN, MOST_SPEED)
+    # A joint may be moved by the braking of a faster one.
+    coupled = COUPLING * fastest
+    for j in range(state.shape[1]):
+        speed, before = speed_of(settings, state, j), state[layout.ARREST_SPEED, j]
+        peak = state[layout.ARREST_PEAK, j]
+        over &= speed <= SLOW
+        bound = max(LIVELY, coupled, before + GAIN if since < 0.0 else peak)
+        not_slower = since > EFFECT and speed >= max(UNHURRIED, coupled, peak)
+        too_long = since > LONGEST_ARREST and speed > LIVELY
+        if speed > min(bound, most) or not_slower or too_long:
+            state[layout.VIOLATING_JOINT, 0] = j
+            state[layout.VIOLATION, 0] = speed
+            state[layout.VIOLATED_TOLERANCE, 0] = before
+            return False
+        if since < 0.0:
+            state[layout.ARREST_PEAK, j] = max(peak, speed)
+    if over:
+        state[layout.BRAKED_SINCE, 0] = math.nan
+    return True

@@ -1,0 +1,87 @@
+"""What is said of a motion that violated one of its bounds (motion_watch.py), was blocked, or could
+not be arrested (arrest.py): actor, value, limit, and what it may be."""
+
+from __future__ import annotations
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control import layout
+from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
+
+STANDS = 0.02  # velocity below which a joint does not move [rad/s] or [m/s]
+DEGREES = 57.3  # of a radian
+STOPPED_SHARE = 0.05  # part of the way by positions below which velocities are zero
+NOTABLE = 0.1  # part of the effort limit above which an external torque is worth a word
+
+DRIVER = "a person, or a torque with the wrong sign?"
+
+
+def contradiction(name: str, by_position: float, by_velocity: float) -> str:
+    """What is wrong with the velocities of a joint that has moved this far by its positions and by
+    its velocities, [rad] or [m]."""
+    if abs(by_velocity) < STOPPED_SHARE * abs(by_position):
+        return f"the velocity of {name} is zero while its position changes"
+    ratio = by_position / by_velocity
+    if ratio < -STOPPED_SHARE:
+        return f"the velocity of {name} has the other sign than the change of its position"
+    if abs(ratio * DEGREES - 1.0) < 0.3:
+        return f"the velocity of {name} is in degrees, its position in radians"
+    if abs(ratio) < STOPPED_SHARE:
+        return f"the position of {name} stands still while its velocity says that it moves"
+    return (
+        f"the position of {name} changes {ratio:.2g} times as fast as its velocity says: is a gear "
+        "ratio, a unit or the clock of the stamps wrong, or is the velocity late?"
+    )
+
+
+def violation(model: RobotModel, finding: FloatArray) -> str:
+    """A violated bound, a blocked joint or an arrest in vain, by a row of findings (layout.py)."""
+    found, j = int(finding[layout.KIND]), int(finding[layout.JOINT])
+    value, bound = float(finding[layout.EXCESS]), float(finding[layout.ALLOWED])
+    name, unit, size = model.joint_names[j], units(model, j), abs(value)
+    if found == layout.CONTRADICTED:
+        return contradiction(name, value, bound)
+    if found == layout.TOO_FAST:
+        return f"{name} moves at {size:.3g} {unit.velocity}, more than {bound:.3g} by motion_bounds"
+    if found == layout.RUNAWAY:
+        return (
+            f"{name} is {size:.3g} {unit.velocity} off its desired velocity, more than "
+            f"{bound:.3g}: does it obey its torque, and its velocity come in time?"
+        )
+    if found == layout.DRIVEN:
+        beyond = f"more than {bound:.3g}"
+        return f"something drives {name} with {size:.3g} {unit.effort}, {beyond}: {DRIVER}"
+    if found == layout.POWERED:
+        most = f"most of it at {name}"
+        return (
+            f"something drives the arm with {size:.3g} W, more than {bound:.3g}, {most}: {DRIVER}"
+        )
+    if found == layout.COLLIDED:
+        where = f"act on {name} from outside"
+        return f"collision? {size:.3g} {unit.effort} {where}, more than {bound:.3g}"
+    if found == layout.BLOCKED:
+        return f"something is in the way of {name}: {resistance(model, finding)}"
+    return (
+        f"braking does not help: {name} moves at {size:.2f} of its velocity limit, and moved at "
+        f"{bound:.2f} before; the controller has let go of the arm"
+    )
+
+
+def resistance(model: RobotModel, finding: FloatArray) -> str:
+    """How much more than the model asks for a joint has got, and whether it moves."""
+    j = int(finding[layout.JOINT])
+    external, velocity = finding[layout.EXTERNAL_TORQUE], finding[layout.MOVING_AT]
+    stands = "does not move although" if abs(velocity) < STANDS else "has slowed down though"
+    more = f"{abs(external):.3g} {units(model, j).effort} more than the model asks for"
+    return f"it {stands} {more} were applied"
+
+
+def evidence(model: RobotModel, finding: FloatArray) -> str:
+    """What the external torque at the joint of a finding adds to it; empty if that is small."""
+    j, external = int(finding[layout.JOINT]), float(finding[layout.EXTERNAL_TORQUE])
+    if not abs(external) > NOTABLE * model.effort_limit[j]:
+        return ""
+    if external * finding[layout.MOVING_AT] > 0.0:
+        what = f"{abs(external):.3g} {units(model, j).effort} drive it from outside"
+        return f"; {what}: {DRIVER}"
+    return f"; {resistance(model, finding)}"
