@@ -35,7 +35,16 @@ PATIENCE = 90.0
 # and the arm.
 JOINTS = ["shoulder", "elbow"]
 PARAMETERS = {"joints": JOINTS, "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS}}
-PATIENT = {**PARAMETERS, "joint_state_timeout": 1000.0, "joint_state_gap": 1000.0}
+# These start from the first state on, without a check of the wires before.
+PATIENT = {
+    **PARAMETERS,
+    "joint_state_timeout": 1000.0,
+    "joint_state_gap": 1000.0,
+    "activation": {"check": "off"},
+}
+# For tests in which an arm is pushed, or jumps, as no arm does that is left alone.
+BOUNDS = ("velocity", "velocity_error", "driving_torque", "driving_power", "contact_torque")
+UNBOUNDED = {f"motion_bounds.{bound}": 0.0 for bound in BOUNDS}
 START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
 ARM = {"robot_description": two_link_arm(), **START}
 # Tells who comes later, too; no change is lost on the way.

@@ -21,7 +21,6 @@ from rclpy.serialization import serialize_message
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes
-from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros import native_loop as native
@@ -123,16 +122,18 @@ class Twin:
 
     def __init__(self, seed: int, watched: bool = False) -> None:
         self.script = Script(seed)
-        observer = MomentumObserver(MODEL, 25.0, [0.1, 0.1]) if watched else None
         tolerances = {"path_position": 0.1, "goal_position": 0.05, "goal_time": 0.5}
         rate, error = np.full(2, 4000.0), np.full(2, 0.3)
         limits = {"torque_rate_limit": rate, "max_position_error": error, "check_jumps": True}
+        if watched:
+            threshold = np.full(2, 0.1)
+            limits |= {"detects_collisions": True, "collision_threshold": threshold}
         safety = replace(SafetySettings.none(2), position_margin=np.full(2, 0.05), **limits)
         how = {"trajectories": rules(tolerances=tolerances), "safety": safety, "dead_time": 0.0005}
         settings = ControllerSettings(Gains.uniform(2, 100.0, 20.0, 5.0), **how)
         self.command = Kept()
         parts = Controller(MODEL, settings), self.command, Handover(HandoverTimes.of_controller())
-        logs = get_logger("twin"), ROSClock(), observer
+        logs = get_logger("twin"), ROSClock()
         self.loop = ControlLoop(*parts, LoopSettings(), *logs)
         self.changes: list[tuple] = []
         self.endings: list[tuple] = []

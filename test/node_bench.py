@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import rclpy
-from dds import JOINTS, wait_for
+from dds import JOINTS, UNBOUNDED, wait_for
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import ROSClock
@@ -46,6 +46,8 @@ GOOD = {
     "activation.max_velocity": 100.0,
     **{f"torque_rate_limits.{joint}": 1e9 for joint in JOINTS},
     **{f"max_position_errors.{joint}": 0.0 for joint in JOINTS},
+    **UNBOUNDED,
+    "activation.check": "off",
     # They concern the whole process, which is the tests' own here.
     "thread_priority": 0,
     "lock_memory": False,

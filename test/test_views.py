@@ -19,7 +19,8 @@ from sensor_msgs.msg import JointState  # noqa: E402
 
 from rnea_control.control.controller_state import TERMS  # noqa: E402
 from rnea_control.model import RobotModel  # noqa: E402
-from rnea_control.node.state_topics import fill_state, fill_terms  # noqa: E402
+from rnea_control.node.state_topics import fill_terms  # noqa: E402
+from rnea_control.node.trajectory_state import fill_state  # noqa: E402
 
 REPOSITORY = Path(__file__).parents[1]
 CONFIG, NODE = REPOSITORY / "config", REPOSITORY / "rnea_control" / "node"
@@ -47,7 +48,7 @@ def number(topic: str, fields: list[str], index: str) -> float:
 
 
 def test_topics_are_those_of_the_controller() -> None:
-    text = (NODE / "state_topics.py").read_text()
+    text = "".join((NODE / file).read_text() for file in ("state_topics.py", "trajectory_state.py"))
     for topic in MESSAGES:
         assert f'"~/{topic.rpartition("/")[2]}"' in text
 

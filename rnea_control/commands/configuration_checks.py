@@ -9,11 +9,10 @@ import numpy as np
 from rnea_control.commands.evidence import Configuration, Evidence
 from rnea_control.commands.finding import Finding, error, warning
 from rnea_control.control import SupervisionSettings
-from rnea_control.exceptions import ParameterError, RneaControlError, RobotModelError, listed
-from rnea_control.model import RobotModel
+from rnea_control.exceptions import ParameterError, RneaControlError, listed
 from rnea_control.node.parameters import meaningless
+from rnea_control.parameters.description_difference import description_difference
 from rnea_control.parameters.parameter import values_in_force
-from rnea_control.parameters.settings import quietly
 from rnea_control.parameters.table import SAFETY
 from rnea_control.ros.node_parameters import BUILT_IN, handover_times
 
@@ -118,7 +117,7 @@ def _description(evidence: Evidence) -> Iterator[Finding]:
         if text := evidence.parameter(node, "robot_description"):
             sources[f"{node} (parameter robot_description)"] = text
     for source, text in sources.items():
-        if difference := _difference(settings.description, text):
+        if difference := description_difference(settings.description, text):
             yield DESCRIPTIONS_DIFFER.found(
                 f"what {source} has is not what {evidence.controller} takes: {difference}"
             )
@@ -129,31 +128,3 @@ def _description(evidence: Evidence) -> Iterator[Finding]:
     for sentence in model.warnings:
         if "<limit effort> is 0" not in sentence:
             yield MODEL_SUSPICIOUS.found(sentence)
-
-
-def _difference(own: str, other: str) -> str:
-    """How another description differs in what torques depend on; empty if it does not, or if there
-    is no own one."""
-    if not own or own == other:
-        return ""
-    try:
-        ours = quietly(RobotModel.from_urdf_string, own)
-    except RobotModelError:
-        return ""  # which is a finding of its own
-    try:
-        theirs = quietly(RobotModel.from_urdf_string, other)
-    except RobotModelError as problem:
-        return str(problem)
-    for what in ("joint", "link"):
-        names, others = (getattr(model, f"{what}_names") for model in (ours, theirs))
-        if names != others:
-            return f"it has the {what}s {listed(others)}, not {listed(names)}"
-    masses = f"{ours.total_mass:.6g} and {theirs.total_mass:.6g} kg in total"
-    numbers = {
-        "position limits": ((ours.lower, ours.upper), (theirs.lower, theirs.upper)),
-        "velocity limits": (ours.velocity_limit, theirs.velocity_limit),
-        "effort limits": (ours.effort_limit, theirs.effort_limit),
-        f"poses of joints or inertias of links ({masses})": (ours.bodies, theirs.bodies),
-    }
-    different = [what for what, both in numbers.items() if not np.array_equal(*both)]
-    return f"they differ in {' and '.join(different)}" if different else ""

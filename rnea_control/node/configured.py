@@ -17,25 +17,28 @@ from rnea_control.control import Controller, Mode, Supervisor
 from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.effort_controller import EffortController
+from rnea_control.node.delay_watch import DelayWatch
+from rnea_control.node.description_watch import DescriptionWatch
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.parameters import InForce
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.node.sentinel_link import MODE, SENTINEL, SentinelLink
+from rnea_control.node.state_topics import StateTopics
 from rnea_control.node.trajectory_input import TrajectoryAction, TrajectoryInput
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import ArmNode
 from rnea_control.ros.conventions import LATCHED, NEWEST, mode_event
 from rnea_control.ros.effort_command import EffortCommand, publisher_names
+from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
 from rnea_control.ros.raw_subscription import RawSubscription
 
 try:  # the ROS 2 wheels lack control_msgs, and that of Humble has other messages
-    from rnea_control.node.state_topics import StateTopics
+    from rnea_control.node.trajectory_state import TrajectoryState
 except ImportError as missing:
     if (missing.name or "").partition(".")[0] != "control_msgs":
         raise
-    StateTopics = None
+    TrajectoryState = None
 
 # Between looks at whether a moving arm has come to rest, [s].
 HALT_POLL = 0.005
@@ -77,7 +80,7 @@ class Configured:
         command: publishes its torques.
         trajectories: the way of trajectories to it.
         effort_controller: takes the commands.
-        sentinel, model_watch: see their classes.
+        sentinel, model_watch, delay_watch, description: see their classes.
 
     Raises:
         RneaControlError: a parameter whose value is not allowed, or a robot that is not for this
@@ -86,7 +89,6 @@ class Configured:
 
     def __init__(self, node: ArmNode, given: InForce, action: TrajectoryAction | None) -> None:
         self._node, self._parameters, self._released = node, node.parameters, False
-        self._topics: StateTopics | None = None
         with ExitStack() as undo:  # takes it down again, in reverse order
             self._build(given, action, undo)
             self._undo = undo.pop_all()
@@ -97,8 +99,9 @@ class Configured:
         reliability = parameters["command_reliability"]
         self.command = EffortCommand(node, topic, reliability, given.model.nv, look)
         undo.callback(self.command.destroy)
-        manager = parameters["controller_manager"]
-        self.effort_controller = EffortController(node, topic, manager, look, undo)
+        joints, manager = given.model.joint_names, parameters["controller_manager"]
+        self.effort_controller = EffortController(node, topic, joints, manager, look, undo)
+        self.description = DescriptionWatch(node, given.description, look, undo)
         simulated = node.clock.ros_time_is_active
         times = handover_times(parameters, simulated)
         self.loop = ControlLoop(
@@ -108,8 +111,8 @@ class Configured:
             LoopSettings.of(values, simulated=simulated),
             node.get_logger(),
             node.clock,
-            given.observer,
         )
+        self.loop.rivals = self.rivals
         self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
         node.enter_real_time(values, undo)
         self._hear_trajectories(action, undo)
@@ -117,6 +120,7 @@ class Configured:
         self._tell_sentinel()
         self._hear_states(undo)
         self._hear_operator(undo)
+        self.delay_watch = DelayWatch(self.loop)
         self.model_watch = ModelWatch(self.loop, parameters["payload.link"] or None)
         undo.callback(self._publish_changes)
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
@@ -161,15 +165,17 @@ class Configured:
         self.trajectories = TrajectoryInput(loop)
         topic = JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1
         node.until(undo, "subscription", *topic, raw=True)
-        if StateTopics is None:
+        self._topics = StateTopics(node, loop, parameters["state_publish_rate"], undo)
+        if TrajectoryState is None:
             alone = "" if action else ", and no action: trajectories come by topic only"
             node.get_logger().warning(
                 "control_msgs of Jazzy or newer is not installed: there is no controller_state, "
-                f"torque_terms, query_state or speed_scaling_input{alone}",
+                f"query_state or speed_scaling_input{alone}",
                 once=True,
             )
         else:
-            self._topics = StateTopics(node, loop, parameters["state_publish_rate"], undo)
+            TrajectoryState(node, loop, self._topics, undo)
+        undo.callback(self._topics.stop)
         if action is not None:
             action.connect(self.trajectories, parameters["action_monitor_rate"])
             undo.callback(action.disconnect)
@@ -222,7 +228,7 @@ class Configured:
 
     def put_in_force(self, given: InForce) -> None:
         """Brings changed parameters into the running controller."""
-        self.loop.change(given.model, given.controller, given.observer)
+        self.loop.change(given.model, given.controller)
         self._changed = True
         self._wake.trigger()  # however many change at once: the sentinel is told when all have
 
@@ -238,17 +244,25 @@ class Configured:
         if self._released:
             return
         loop, topic, listening = self.loop, self.command.topic, False
+        loop.supervisor.misfit = self.misfit
         subscribed = self.command.listeners(without=(SENTINEL, self._node.get_name())) > 0
         if not subscribed:
             words = f"for a subscription to {topic}"
         elif not self.effort_controller.takes_commands:
             words = f"as {self.effort_controller} and takes no commands"
+        elif not self.effort_controller.has_told:
+            words = f"to hear which joints {self.effort_controller.name} commands"
         elif loop.supervisor.listening:
             return
         else:
             words, listening = f"for joint_states, as somebody takes {topic} now", True
         with loop.paused():
             loop.supervisor.hear_listeners(listening, words)
+
+    @property
+    def misfit(self) -> str:
+        """Why the hardware is not that of the model; empty if it is, as far as it has told."""
+        return self.effort_controller.objection or self.description.difference
 
     def rivals(self) -> str:
         """Who else publishes states or commands, where only one may."""
@@ -295,9 +309,24 @@ class Configured:
         self._publish_changes()
         if self._changed:
             self._tell_sentinel()
+        if self.loop.supervisor.mode is Mode.POWERLESS:
+            self._take_power_off()
         streaming = self.loop.running and self.loop.supervisor.streaming
         if streaming and self._parameters["activate_effort_controller"]:
             self.effort_controller.activate()
+
+    def _take_power_off(self) -> None:
+        """Has the effort controller deactivated, which closes the brakes of most arms."""
+        taker = self.effort_controller
+        if self._parameters["power_down"] == "damp":
+            return
+        if taker.takes_commands and not taker.deactivate():
+            self._node.get_logger().error(
+                "the controller has let go of the arm, and there is no controller_manager to "
+                f"deactivate {taker.name or 'the effort controller'}: engage the brakes, cut the "
+                "power",
+                throttle_duration_sec=1.0,
+            )
 
     def look(self) -> None:
         """Once a second: looks at all that may have changed around the loop."""
@@ -305,7 +334,7 @@ class Configured:
         self.look_for_listeners()
         self.sentinel.look()
         self.model_watch.look(self._parameters["model_check.bound"])
-        if self._topics is not None:
-            self._topics.look_for_listeners()
+        self.delay_watch.look()
+        self._topics.look_for_listeners()
         self._node.real_time.housekeeping()
         self.tell()

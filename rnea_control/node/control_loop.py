@@ -13,6 +13,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,10 +32,11 @@ from rnea_control.control import (
     Supervisor,
     Waypoint,
 )
+from rnea_control.control.activation_check import ActivationCheck, Strictness
 from rnea_control.control.handover import Handover
 from rnea_control.control.mode import HAS_ARM
-from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.stopping import LONGEST_HALT
+from rnea_control.control.supervisor import EXPLAINED
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.kernels.linking import barrier
 from rnea_control.messages.joint_state import measured_efforts
@@ -59,7 +61,7 @@ MOST_CHANGES = 100
 # States that a warm-up answers.
 WARM_UP = 10
 # Modes that are an error in diagnostics.
-_ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED)
+_ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED, Mode.POWERLESS)
 
 T = TypeVar("T")
 
@@ -70,12 +72,14 @@ class ControlLoop(PythonTicks):
     Args:
         controller, command, handover, logger, clock: as of `ArmLoop`.
         settings: see `LoopSettings`.
-        observer: tells collisions; None for no such check.
 
     Attributes:
         changes: of the mode, oldest first: old and new one, and the reason.
         changed_at: the time `now` when the mode changed last, [s].
+        rivals: who else commands the arm, in a sentence; may be set, and is asked after a fault.
     """
+
+    rivals: Callable[[], str] = staticmethod(lambda: "")
 
     def __init__(
         self,
@@ -85,9 +89,8 @@ class ControlLoop(PythonTicks):
         settings: LoopSettings,
         logger: Any,
         clock: Clock,
-        observer: MomentumObserver | None = None,
     ) -> None:
-        self.supervisor = Supervisor(controller, settings, observer, self._note_change)
+        self.supervisor = Supervisor(controller, settings, self._note_change)
         self.settings = settings
         gap, timeout = settings.state_gap, settings.state_timeout
         times = {
@@ -112,10 +115,6 @@ class ControlLoop(PythonTicks):
         if self.failure:
             return self.failure
         return self.supervisor.reason if self.supervisor.mode in _ERRORS else self.refused
-
-    @property
-    def observer(self) -> MomentumObserver | None:
-        return self.supervisor.observer
 
     def is_usual(self) -> bool:
         return self.running and not self.refused and self.supervisor.steady
@@ -142,6 +141,9 @@ class ControlLoop(PythonTicks):
             if not self.running:
                 return False
             commanded = self.supervisor.mode in HAS_ARM
+            if self.supervisor.mode is Mode.POWERLESS:
+                self.command.torque[:] = 0.0  # which may have been damping
+                self._command_arm()
             self.running = False
             self.states.reset()
             self.supervisor.happen(Event.DEACTIVATED, reason)
@@ -181,17 +183,14 @@ class ControlLoop(PythonTicks):
         with self.lock:
             return request(self.supervisor)
 
-    def change(
-        self, model: RobotModel, settings: ControllerSettings, observer: MomentumObserver | None
-    ) -> None:
+    def change(self, model: RobotModel, settings: ControllerSettings) -> None:
         """Puts another model and other settings in force, between two ticks.
 
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
-        with self.paused() if self.observer else self.lock:
+        with self.lock:
             self.controller.change(model, settings)
-            self.supervisor.observer = observer
 
     def situation(self) -> Situation:
         """As `Supervisor.situation`, by the last state."""
@@ -227,6 +226,8 @@ class ControlLoop(PythonTicks):
                 self._hear_stop(None if pressed < 0 else bool(pressed), np.array(gid).tobytes())
             if self.running:
                 self.supervisor.follow_up(self.controller.tell())
+        if self.supervisor.unexplained:
+            self._find_cause()
         self.look_at_clock()
         period = self.supervisor.state_period.shortest
         numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
@@ -239,6 +240,24 @@ class ControlLoop(PythonTicks):
                 "/clock was late: give its bridge and the simulator more CPU time",
             )
         self.log.flush()
+
+    def _find_cause(self) -> None:
+        """Says what is likely to be behind a fault, or behind what the check at activation found;
+        the search holds no lock."""
+        supervisor = self.supervisor
+        supervisor.unexplained = False
+        with self.lock:
+            rows = self.consistent(lambda: self.controller.recorded(EXPLAINED))
+        cause = self.rivals() or supervisor.cause(rows)
+        with self.lock:
+            verdict = supervisor.verdict
+            if cause:
+                supervisor.tell_cause(cause)
+            if verdict is not None and supervisor.mode not in (Mode.FAULT, Mode.POWERLESS):
+                supervisor.checked_cause = cause
+                self.log.say(
+                    "error" if verdict.wrong else "warning", "check", verdict.explanation(cause)
+                )
 
     def torque_age(self) -> float:
         """The age of the torque that the robot applied when the last state came, [s]; NaN if the
@@ -256,7 +275,8 @@ class ControlLoop(PythonTicks):
         if new is not old:
             self.changed_at = self.states.time
         severity = "error" if new in (*_ERRORS, Mode.EMERGENCY_STOP) else "info"
-        if new is Mode.WAITING and self.supervisor.obstacle:
+        off_goal = new is Mode.HOLDING and old is Mode.MOVING and self.supervisor.off_goal
+        if off_goal or (new is Mode.WAITING and self.supervisor.obstacle):
             severity = "warning"
         self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
         self.log.wake()
@@ -291,11 +311,13 @@ class ControlLoop(PythonTicks):
         sent: the first real tick finds code and memory ready then."""
         model = self.controller.model
         controller = Controller(model, self.controller.settings)
-        handover, settings = Handover(self.handover.times), self.settings
+        handover = Handover(self.handover.times)
+        settings = replace(self.settings, activation_check=Strictness.off.value)
         parts = controller, Command(model.nv), handover, settings
         idle = ControlLoop(*parts, self.log.logger, self._clock)
         # Within the limits: elsewhere a controller does not start.
         position, zeros = np.clip(0.0, model.lower, model.upper), np.zeros(model.nv)
+        ActivationCheck(model, controller.settings).warm_up(position)
         state = JointState(name=list(model.joint_names), position=array("d", position))
         state.velocity = array("d", zeros)
         idle.start()

@@ -180,7 +180,8 @@ class ControllerNode(ArmNode, LifecycleNode):
         if not (self._description or parameters["robot_description"]):
             self._description = self.latest_description()
         self._robot = self._load_model(joints)
-        given = in_force(parameters, self._robot)
+        published = "" if parameters["robot_description"] else self._description
+        given = in_force(parameters, self._robot, published)
         self._warn_of_missing_rotors(given.model, given.controller)
         self.configured = Configured(self, given, self.action)
         self.leave_descriptions()

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rnea_control.control import Mode
+from rnea_control.control import Mode, Supervisor
+from rnea_control.control.mode import FREE, HAS_ARM
+from rnea_control.control.violations import NOTABLE
+from rnea_control.model.robot_model import units
 from rnea_control.node.configured import NO_CLOCK, Configured
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
@@ -35,7 +38,15 @@ def findings(
     """
     if rivals := configured.rivals():
         yield ERROR, rivals
+    if misfit := configured.misfit:
+        yield ERROR, misfit
     yield _state(configured.loop)
+    if check := _check(configured.loop.supervisor):
+        yield check
+    if configured.delay_watch.finding:
+        yield WARN, configured.delay_watch.finding
+    if external := _external_torque(configured.loop):
+        yield WARN, external
     if model := configured.model_watch.findings:
         yield WARN, f"the model does not fit the robot: {model[0]}"
     if configured.sentinel.gone:
@@ -43,6 +54,30 @@ def findings(
     yield from failed
     if configured.loop.running:
         yield from _timing(configured, recent, parameters)
+
+
+def _check(supervisor: Supervisor) -> Finding | None:
+    """What the check of the wires at activation has found, if that was anything."""
+    verdict = supervisor.verdict
+    if verdict is None or not verdict.words or supervisor.mode not in HAS_ARM:
+        return None
+    return ERROR if verdict.wrong else WARN, verdict.explanation(supervisor.checked_cause)
+
+
+def _external_torque(loop: ControlLoop) -> str:
+    """The external torque that is worth a word; empty if none is."""
+    if not loop.running or loop.supervisor.mode not in FREE:
+        return ""
+    model = loop.controller.model
+    external = loop.controller.external_torque
+    parts = np.abs(external) / np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
+    j = int(np.argmax(parts))
+    if not parts[j] > NOTABLE:
+        return ""
+    return (
+        f"{external[j]:.3g} {units(model, j).effort} act on {model.joint_names[j]} that the model "
+        f"does not know of, {parts[j]:.2f} of its effort limit: friction, payload, contact?"
+    )
 
 
 def _state(loop: ControlLoop) -> Finding:
@@ -126,6 +161,18 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
         values["gave way"] = str(controller.gave_way)
         if controller.gave_way:
             values["gave way last"] = controller.gave_way_reason
+        external = (
+            f"{name} {torque:.3g}"
+            for name, torque in zip(
+                controller.model.joint_names, controller.external_torque, strict=True
+            )
+        )
+        values["external torque"] = ", ".join(external)
+    if supervisor.verdict is not None:
+        said = supervisor.verdict.explanation(supervisor.checked_cause)
+        values["check of the wires"] = said if supervisor.verdict.words else "all is well"
+    delay = configured.delay_watch.delay
+    values["delay of the torques"] = "not known" if math.isnan(delay) else f"{delay:.4f} s"
     values["states refused"] = str(supervisor.bad_states)
     values["gaps in states"] = str(supervisor.gaps)
     for number, sentence in enumerate(configured.model_watch.findings, 1):

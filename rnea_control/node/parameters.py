@@ -10,10 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from rnea_control.control import ControlLaw, ControllerSettings, Gains, TrajectorySettings, laws
-from rnea_control.control.momentum_observer import MomentumObserver, default_thresholds
 from rnea_control.model import RobotModel
 from rnea_control.parameters import table
 from rnea_control.parameters.parameter import Parameter, Parameters, markdown, values_in_force
@@ -79,21 +76,22 @@ class InForce:
         values: of all parameters, by the names of their rows.
         model: with its loads, friction and gravity.
         controller: its settings.
-        observer: detects collisions; None if that is not asked for.
+        description: the URDF that the topic has given; empty where a parameter has it.
     """
 
     values: Mapping[str, Any]
     model: RobotModel
     controller: ControllerSettings
-    observer: MomentumObserver | None
+    description: str = ""
 
 
-def in_force(parameters: Parameters, robot: RobotModel) -> InForce:
+def in_force(parameters: Parameters, robot: RobotModel, description: str = "") -> InForce:
     """The settings that the parameters decide.
 
     Args:
         parameters: of the node.
         robot: as in the URDF; it stays as it is.
+        description: its URDF, if the topic has given that.
 
     Raises:
         ParameterError: a value that is not allowed, or missing.
@@ -108,24 +106,7 @@ def in_force(parameters: Parameters, robot: RobotModel) -> InForce:
         control_law=ControlLaw[values["control_law"]],
         trajectories=TrajectorySettings.of(values),
     )
-    return InForce(values, model, settings, _momentum_observer(values, model, settings))
-
-
-def _momentum_observer(
-    values: Mapping[str, Any], model: RobotModel, settings: ControllerSettings
-) -> MomentumObserver | None:
-    """The observer that detects collisions, if one is asked for."""
-    if not values["collision_detection.enable"]:
-        return None
-    thresholds = values["collision_detection.threshold.<joint>"]
-    default = default_thresholds(settings.effort_limit(model))
-    return MomentumObserver(
-        model,
-        values["collision_detection.gain"],
-        np.where(np.isnan(thresholds), default, thresholds),
-        settings.friction_compensation,
-        settings.hardware_compensates_gravity,
-    )
+    return InForce(values, model, settings, description)
 
 
 if __name__ == "__main__":

@@ -128,10 +128,6 @@ class PythonTicks(SharedArm):
             if reason == native.YIELDED:
                 self._yield_if_asked()
                 return
-            if reason == native.PUSHED:
-                self.supervisor.collide(int(self.numbers[native.ANSWER]), *self.state)
-                self.supervisor.follow_up(self.controller.tell())
-                return
             error = self._refusal()
             self.supervisor.refuse_step(error, *self.state)
             self._note_refusal(error)

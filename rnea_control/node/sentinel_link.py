@@ -42,6 +42,8 @@ DISCOVERY = 1.0
 LONGEST_ANSWER = 0.1
 GONE = "rnea_sentinel has gone: nobody guards the arm"
 
+POWERLESS = Mode.POWERLESS.value  # its label when it has let go of the arm
+LET_GO = "the sentinel has let go of the arm"
 LISTENING = "to hear whether the sentinel commands"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
 HELD_BY_ANOTHER = "another node commands the arm, which is taken once that is silent"
@@ -75,6 +77,8 @@ class SharedArm(ArmLoop):
 
     def _start_sharing(self, now: float, sentinel: str) -> None:
         self._heard_command = False
+        has_let_go = sentinel == POWERLESS
+        sentinel = Phase.commanding.value if has_let_go else sentinel
         self._sentinel = sentinel
         alone = sentinel in ("", Phase.idle.value)
         self.supervisor.activate("for joint_states" if alone else LISTENING)
@@ -82,9 +86,16 @@ class SharedArm(ArmLoop):
         self.handover.start(now, alone, LONGEST_UNHEARD if sentinel == UNHEARD else 0.0)
         if sentinel == Phase.commanding.value:
             self.supervisor.happen(Event.TAKEN_OVER, HELD_BY_SENTINEL)
+        if has_let_go:
+            self.supervisor.let_go(f"{LET_GO}; mend that, and call its ~/stand_down")
 
-    def hear_sentinel(self, label: str) -> None:
-        """The sentinel has published its mode; "" when it has gone."""
+    def hear_sentinel(self, label: str, reason: str = "") -> None:
+        """The sentinel has published its mode, and why; "" when it has gone."""
+        if label == POWERLESS:
+            with self.paused():
+                if self.supervisor.let_go(f"{LET_GO}: {reason}"):
+                    self.log.wake()
+            label = Phase.commanding.value
         if label == self._sentinel and self.runs_natively:
             return  # an owner in office learns nothing from it
         named = self._sentinel in ("", UNHEARD)  # only now
@@ -266,7 +277,7 @@ class SentinelLink:
         self._label, self._looks, self.gone = event.goal_state.label, 0, False
         self._heard_at = time.monotonic()
         if self._loop.running:
-            self._loop.hear_sentinel(self._label)
+            self._loop.hear_sentinel(self._label, event.transition.label)
             self._listen(self._loop.listens)
 
     def _listen(self, wanted: bool) -> None:

@@ -39,6 +39,7 @@ class Parameter:
     # third, the value in force then, if it is another: NaN for one that the robot decides, infinity
     # for no bound.
     special: tuple[Any, str] | tuple[Any, str, Any] | None = None
+    zero_is_none: bool = False  # whether 0 means no bound, beside a `special` for something else
     live: bool = False  # whether it may change while the node runs
     infinite: bool = False  # whether a number may be infinite
     bound: bool = False  # whether infinity, no bound, may be in force, though users give a number
@@ -68,11 +69,15 @@ class Parameter:
             words += ", may be infinite"
         if self.special is not None:
             words += f", or {_yaml(self.special[0])} for {self.special[1]}"
+        if self.zero_is_none:
+            words += ", or 0.0 for no bound"
         return words
 
     def check(self, name: str, value: Any) -> Any:
         """The value in its proper type; ParameterError, which names the parameter by its full name,
         the value and what is allowed."""
+        if value is False and "off" in self.choices:
+            value = "off"  # which YAML takes for a boolean
         converted = _converted(value, self.type)
         if isinstance(value, float) and (
             self._is_special(value) or (self.infinite and math.isinf(value))
@@ -87,6 +92,8 @@ class Parameter:
 
     def in_force(self, value: Any) -> Any:
         """The value in force for a checked one, which may be special."""
+        if self.zero_is_none and value == 0.0:
+            return math.inf
         is_other = len(self.special or ()) == 3 and self._is_special(value)
         return self.special[2] if is_other else value  # type: ignore[misc, index]
 
@@ -96,7 +103,8 @@ class Parameter:
         special = self.special
         if special is not None and len(special) == 3:
             special = (special[2], special[1])
-        return replace(self, special=special, infinite=self.infinite or self.bound)
+        infinite = self.infinite or self.bound or self.zero_is_none
+        return replace(self, special=special, infinite=infinite, zero_is_none=False)
 
     def _is_special(self, value: Any) -> bool:
         if self.special is None:
@@ -105,7 +113,7 @@ class Parameter:
         return bool(value == special) or bool(special != special and value != value)  # noqa: PLR0124
 
     def _within(self, value: Any) -> bool:
-        if self._is_special(value):
+        if self._is_special(value) or (self.zero_is_none and value == 0.0):
             return True
         if self.choices and value not in self.choices:
             return False

@@ -83,13 +83,34 @@ LIMITS = (
     tuned("velocity_limit_scale", float, 1.0,
         "joints are braked beyond the URDF's velocity limit times this factor", above=0.0,
         bound=True),
-    tuned("max_position_errors.<joint>", float, 0.3,
+    tuned("max_position_errors.<joint>", float, DEFAULT,
         "largest distance of the joint from its desired position; beyond it the motion ends, and "
-        "the arm brakes and holds where it is", "rad or m", above=0.0,
-        special=(0.0, "no bound", INF)),
+        "the arm brakes and holds where it is", "rad or m", above=0.0, zero_is_none=True, special=(
+            DEFAULT, "0.3 rad, or for a sliding joint 0.03 m or a tenth of its range if that is "
+            "less", NAN
+        )),
     tuned("saturation_timeout", float, 0.5,
         "how long a torque may be at its limit before the motion ends in the same way",
         "s", above=0.0, special=(0.0, "no bound", INF)),
+    tuned("motion_bounds.velocity", float, 1.2,
+        "part of a joint's velocity limit beyond which the controller goes into fault and brakes",
+        above=0.0, special=(0.0, "no bound", INF)),
+    tuned("motion_bounds.velocity_error", float, 0.7,
+        "the same for the difference between desired and measured velocity", above=0.0,
+        special=(0.0, "no bound", INF)),
+    tuned("motion_bounds.driving_torque", float, 0.25,
+        "part of a joint's effort limit: an external torque beyond it that acts along the motion "
+        "leads to a fault, as a person does or a torque with the wrong sign; guided by hand, "
+        "twice as much", above=0.0, special=(0.0, "no bound", INF)),
+    tuned("motion_bounds.driving_power", float, DEFAULT,
+        "power of such torques at all joints that leads to a fault", "W", above=0.0,
+        zero_is_none=True, special=(
+            DEFAULT, "2.4 % of what all joints could bring, effort limit times velocity limit", NAN
+        )),
+    tuned("motion_bounds.contact_torque", float, 0.25,
+        "part of a joint's effort limit: an external torque against its motion that grows beyond "
+        "it ends the motion, and the arm brakes and holds where it is", above=0.0,
+        special=(0.0, "no bound", INF)),
 )
 
 FEEDBACK = (
@@ -161,19 +182,23 @@ SAFETY = (
     Parameter("activation.position_tolerance", float, 0.02,
         "the controller does not start while a joint is further beyond a position limit",
         "rad or m", at_least=0.0),
+    Parameter("activation.check", str, "warn",
+        "before anything is fed back, ask each joint for its answer to small torques, 3 % of its "
+        "effort limit for 80 ms: a wrong sign, order or unit is told, and with refuse ends in mode "
+        "powerless (docs/safety.md)", choices=("off", "warn", "refuse")),
     tuned("gravity_compensation.damping", float, 0.05,
         "part of the velocity gains that is felt in hand guiding by ~/gravity_compensation",
         at_least=0.0),
     Parameter("require_sentinel", bool, False, "activate only while rnea_sentinel guards the arm"),
-    Parameter("collision_detection.enable", bool, False,
-        "brake and hold, in mode fault, when the momentum observer sees an external torque beyond "
-        "a threshold"),
-    Parameter("collision_detection.gain", float, 25.0,
+    tuned("collision_detection.enable", bool, False,
+        "brake and hold, in mode fault, when the momentum observer sees an external torque in any "
+        "direction beyond a threshold"),
+    tuned("collision_detection.gain", float, 25.0,
         "bandwidth of the momentum observer", "1/s", above=0.0),
-    Parameter("collision_detection.threshold.<joint>", float, DEFAULT,
+    tuned("collision_detection.threshold.<joint>", float, DEFAULT,
         "external torque that counts as a collision; set it above the joint's friction and the "
-        "model's error", "Nm or N", above=0.0,
-        special=(DEFAULT, "a tenth of the effort limit", NAN)),
+        "model's error", "Nm or N", above=0.0, bound=True,
+        special=(DEFAULT, "a quarter of the effort limit", NAN)),
     live("model_check.bound", float, 0.1,
         "part of the effort limits by which the torque that holds the arm at rest may differ from "
         "the model's gravity torque; beyond it /diagnostics names the difference and the likely "
@@ -184,6 +209,10 @@ SAFETY = (
     Parameter("last_command", str, "gravity",
         "last command when the controller stops, which the hardware then applies for ever: the "
         "gravity torque, or zero for hardware whose brakes engage", choices=("gravity", "zero")),
+    Parameter("power_down", str, "zero",
+        "what becomes of an arm that no braking slows down, in mode powerless: zero torque, after "
+        "which the effort controller is deactivated, or without brakes damping at the joints whose "
+        "answer activation.check has verified", choices=("zero", "damp")),
     Parameter("hold_on_shutdown", float, 0.0,
         "how long the controller goes on holding the arm after SIGINT or SIGTERM, unless nobody "
         "subscribes to the commands any more; a second signal ends it", "s", at_least=0.0,
@@ -311,7 +340,7 @@ LOCKED_POSITION = Parameter(f"{LOCKED}<joint>", float, 0.0,
     "position of a joint that is not in `joints`, such as a gripper's", "rad or m")
 # fmt: on
 
-SENTINEL = (*ROBOT, *LIMITS, *COMMANDS, *HANDOVER, *GUARD, *REAL_TIME)
+SENTINEL = (*ROBOT, *LIMITS, *COMMANDS, HARDWARE[0], *HANDOVER, *GUARD, *REAL_TIME)
 
 ROWS = {
     row.name: row

@@ -22,7 +22,6 @@ from rclpy.guard_condition import GuardCondition
 from rnea_control.array_types import FloatArray
 from rnea_control.control import Controller
 from rnea_control.control.handover import Handover
-from rnea_control.control.momentum_observer import MomentumObserver, observed
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.kernels.linking import barrier
 from rnea_control.messages.state_intake import StateIntake
@@ -61,11 +60,9 @@ class ArmLoop:
         names_publishers: whether messages tell who has sent them.
         log: messages of the ticks.
         failure: the bug that ended the loop; empty without one.
-        observer: tells whether something pushes the arm; None for no such check.
     """
 
     heard: RawSubscription
-    observer: MomentumObserver | None = None
     names_publishers = True
     failure = ""
 
@@ -277,7 +274,6 @@ class ArmLoop:
             if table is None or not self.may_run_natively():
                 return native.REQUESTED, None
             statistics, applied, first = self.statistics, self.applied, states.layouts[0]
-            numbers[native.OBSERVER_CODE], of_observer = observed(self.observer)
             arrays = (
                 *(table.array, numbers, self.times, states.numbers, states.times),
                 *(self.handover.rows, *self.controller.arrays, self.command.torque),
@@ -285,7 +281,6 @@ class ArmLoop:
                 *(states.buffer, first.pattern, first.indices, states.bits, states.rows),
                 *(statistics.counts, statistics.largest, statistics.numbers),
                 *(applied.torques, applied.times, applied.place, self.stops, self._message),
-                *of_observer,
             )
             self._ticks_before = int(numbers[native.TICKS])
             # Whatever Python has begun: that it comes to rest is told.

@@ -1,20 +1,29 @@
-"""`EffortController`: whether ros2_control's controller that takes the commands is active."""
+"""`EffortController`: whether ros2_control's controller that takes the commands is active, and
+whether it takes them for the joints that they are for."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from builtin_interfaces.msg import Duration
+from rcl_interfaces.msg import ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters
 from rclpy.client import Client
 from rclpy.task import Future
 
+from rnea_control.exceptions import listed
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.guarded_node import GuardedNode
 
 try:  # the ROS 2 wheels lack controller_manager_msgs
-    from controller_manager_msgs.srv import ListControllers, SwitchController
+    from controller_manager_msgs.srv import (
+        ListControllers,
+        ListHardwareInterfaces,
+        SwitchController,
+    )
 except ModuleNotFoundError as missing:
     if missing.name != "controller_manager_msgs":
         raise
@@ -27,10 +36,14 @@ except ImportError:  # Humble has none
 # The end of the command topic of a ForwardCommandController, after its name.
 COMMANDS = "/commands"
 ACTIVE, NOT_LOADED = "active", "not loaded"
+# The parameters of the effort controller that say what its commands are for.
+JOINTS, INTERFACE, EFFORT = "joints", "interface_name", "effort"
 # How long controller_manager may take to switch controllers, [s].
 SWITCH_TIME = 3
 # How long to wait for an answer of controller_manager, [s].
 LONGEST_ANSWER = 5.0
+# Time that an active one may take to say its joints: an arm may be falling [s].
+LONGEST_SILENCE = 0.3
 
 
 class EffortController:
@@ -43,6 +56,7 @@ class EffortController:
     Args:
         node: of the controller.
         command_topic: the parameter, as the user has set it.
+        joints: in the order of the commands.
         manager: the name of controller_manager; empty not to ask it.
         on_change: called in the executor when `state` has changed.
         undo: takes it down again.
@@ -57,15 +71,19 @@ class EffortController:
         self,
         node: GuardedNode,
         command_topic: str,
+        joints: Sequence[str],
         manager: str,
         on_change: Callable[[], None],
         undo: ExitStack,
     ) -> None:
         self.name = command_topic.removesuffix(COMMANDS).rpartition("/")[2]
-        self.state = self.refusal = ""
+        self.state = self.refusal = self._of_parameters = self._of_hardware = ""
+        self._joints = list(joints)
         self._node, self._manager, self._on_change = node, manager, on_change
         self._pending: Future | None = None
         self._asked_at = 0.0
+        self._loaded_at = -math.inf  # when it was seen to be loaded
+        self._has_told = True  # its joints, or nothing can be asked
         self.was_active = False
         self._list: Client | None = None  # None without a controller_manager to ask
         if not (manager and self.name and command_topic.endswith(COMMANDS)):
@@ -82,6 +100,10 @@ class EffortController:
             node.until(undo, "subscription", *heard)
         self._list = node.until(undo, "client", ListControllers, f"{manager}/list_controllers")
         self._switch = node.until(undo, "client", SwitchController, f"{manager}/switch_controller")
+        own = f"{command_topic.removesuffix(COMMANDS)}/get_parameters"
+        self._parameters = node.until(undo, "client", GetParameters, own)
+        hardware = ListHardwareInterfaces, f"{manager}/list_hardware_interfaces"
+        self._hardware = node.until(undo, "client", *hardware)
 
     def __str__(self) -> str:
         state = f"{self.name or 'the effort controller'} is {self.state or 'not known'}"
@@ -92,8 +114,21 @@ class EffortController:
         """Whether it may be that the commands are applied."""
         return self.state in ("", ACTIVE)
 
+    @property
+    def objection(self) -> str:
+        """Why commands of `joints` do not become their torques; empty if they do, as far as the
+        effort controller and the hardware have told."""
+        return self._of_parameters or self._of_hardware
+
+    @property
+    def has_told(self) -> bool:
+        """Whether it has said which joints its commands are for, or has had the time to."""
+        return self._has_told or time.monotonic() - self._loaded_at > LONGEST_SILENCE
+
     def look(self) -> None:
-        """Once a second: whether controller_manager is still there."""
+        """Once a second: whether controller_manager is still there, and what its joints are."""
+        if not self._has_told:
+            self.ask_joints()
         if self._list is None or self._waits or self._node.count_publishers(self._topic):
             return
         if self._list.service_is_ready():
@@ -122,6 +157,34 @@ class EffortController:
             timeout=Duration(sec=SWITCH_TIME),
         )
         self._ask(self._switch.call_async(request), self._take_switch)
+
+    def deactivate(self) -> bool:
+        """Asks for its deactivation, unless it is known to be inactive; whether it could be asked.
+        To be called again until `takes_commands` is false."""
+        if self._list is None or not self._switch.service_is_ready():
+            return False
+        if self.state in ("", ACTIVE) and not self._waits:
+            request = SwitchController.Request(
+                deactivate_controllers=[self.name],
+                strictness=SwitchController.Request.STRICT,
+                activate_asap=True,
+                timeout=Duration(sec=SWITCH_TIME),
+            )
+            self._ask(self._switch.call_async(request), self._take_deactivation)
+        return True
+
+    def ask_joints(self) -> None:
+        """Asks for the joints that its commands are for, and their interface, and the hardware for
+        its interfaces; see `objection`."""
+        if self._list is None:
+            return
+        if self._parameters.service_is_ready():
+            names = GetParameters.Request(names=[JOINTS, INTERFACE])
+            future = self._parameters.call_async(names)
+            future.add_done_callback(lambda done: self._take_joints(done.result()))
+        if self._hardware.service_is_ready():
+            future = self._hardware.call_async(ListHardwareInterfaces.Request())
+            future.add_done_callback(lambda done: self._take_hardware(done.result()))
 
     @property
     def _waits(self) -> bool:
@@ -154,6 +217,58 @@ class EffortController:
             )
         self.refusal = refusal
 
+    def _take_deactivation(self, answer: SwitchController.Response) -> None:
+        if not answer.ok:
+            reason = getattr(answer, "message", "") or "it gives no reason"
+            self._node.get_logger().error(
+                f"{self._manager} does not deactivate {self.name}: {reason}; asked again"
+            )
+
+    def _take_joints(self, answer: GetParameters.Response | None) -> None:
+        if answer is None or len(answer.values) < 2:
+            return
+        self._has_told = True
+        self._object(self._mismatch(*answer.values), self._of_hardware)
+
+    def _take_hardware(self, answer: ListHardwareInterfaces.Response | None) -> None:
+        """Joints that the hardware commands, but not by torques."""
+        kinds: dict[str, list[str]] = {}
+        for each in [] if answer is None else answer.command_interfaces:
+            joint, _, kind = each.name.rpartition("/")
+            kinds.setdefault(joint, []).append(kind)
+        wrong = [joint for joint in self._joints if EFFORT not in kinds.get(joint, [EFFORT])]
+        objection = ""
+        if wrong:
+            kinds_of_first = listed(sorted(kinds[wrong[0]]))
+            objection = (
+                f"the hardware takes no effort for {listed(wrong)}, only {kinds_of_first}: give "
+                "its <ros2_control> tag an effort command interface"
+            )
+        self._object(self._of_parameters, objection)
+
+    def _object(self, of_parameters: str, of_hardware: str) -> None:
+        before = self.objection
+        self._of_parameters, self._of_hardware = of_parameters, of_hardware
+        if self.objection and self.objection != before:
+            self._node.get_logger().error(self.objection)
+        self._on_change()
+
+    def _mismatch(self, joints: ParameterValue, interface: ParameterValue) -> str:
+        """Why commands of `joints` are not for these joints and this interface; empty if they are,
+        or if it does not say."""
+        if interface.type == ParameterType.PARAMETER_STRING:
+            name = interface.string_value
+            if name not in ("", EFFORT):
+                return f"{self.name} commands {name!r}, not 'effort': set its interface_name"
+        theirs = list(joints.string_array_value)
+        if joints.type != ParameterType.PARAMETER_STRING_ARRAY or theirs in ([], self._joints):
+            return ""
+        what = "other joints" if sorted(theirs) != sorted(self._joints) else "another order"
+        return (
+            f"{self.name} has {what}: its `joints` are {listed(theirs)}, and those of "
+            f"{self._node.get_name()} are {listed(self._joints)}; give both the same"
+        )
+
     def _take(self, states: Mapping[str, str]) -> None:
         state = states.get(self.name, NOT_LOADED)
         if state == self.state:
@@ -164,4 +279,9 @@ class EffortController:
         elif state in ("", NOT_LOADED):
             self.was_active = False
         self._node.get_logger().info(f"{self.name} is {state or 'not known any more'}")
+        if state in ("", NOT_LOADED):
+            self._of_parameters, self._of_hardware, self._has_told = "", "", True
+        else:
+            self._has_told, self._loaded_at = False, time.monotonic()
+            self.ask_joints()
         self._on_change()

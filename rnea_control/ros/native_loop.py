@@ -16,11 +16,10 @@ from typing import Any, TypeVar
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
-from rnea_control.control.momentum_observer import NONE, observe
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import barrier, fence, linked
+from rnea_control.kernels.linking import barrier, fence
 from rnea_control.messages import state_intake as intake
 from rnea_control.messages.cdr import HEADER, LITTLE_ENDIAN, goes_to
 from rnea_control.messages.joint_state import decode_state
@@ -29,17 +28,17 @@ from rnea_control.ros.loop_records import note, record
 
 # Why it has ended: somebody asks for the loop; a state is unusual; no state has come for long, or
 # the arm may not be commanded meanwhile; the arm is another's now; a step has refused a state;
-# another one commands; rcl has failed; something pushes the arm.
-REQUESTED, UNUSUAL, SILENT, YIELDED, REFUSED, COMMANDED, FAILED, PUSHED = range(8)
+# another one commands; rcl has failed.
+REQUESTED, UNUSUAL, SILENT, YIELDED, REFUSED, COMMANDED, FAILED = range(7)
 # After these the last state was stepped.
-STEPPED = (YIELDED, REFUSED, PUSHED)
+STEPPED = (YIELDED, REFUSED)
 # Kinds of subscriptions beside that of the states: to emergency stops, to the sentinel's mode, and
 # to the commands.
 STOP, MODE, COMMAND = range(3)
 
 # Numbers of the loop: how many threads ask for it; odd while it writes what others read; whether a
 # request waits (1) or is carried out (2); which of the two messages is the newest; what a step or
-# rcl has answered, or which joint is pushed; whether it runs; whether states tell efforts; whether
+# rcl has answered; whether it runs; whether states tell efforts; whether
 # the system's time counts; how many findings were seen, and whether the arm was under way; how many
 # states were answered; how many emergency stops were pressed or released, and how many of these
 # Python has heard; whether the interpreter stands still; the period of the states, [ns], 0 until it
@@ -49,9 +48,7 @@ SEEN, UNDER_WAY, TICKS, HEARD, TOLD, HANGS, PERIOD = range(8, 15)
 # The kind of each subscription but the first one, the words of the own publisher's GID, and whether
 # a state with the last one's stamp tells nothing.
 KINDS, OWN, IGNORES_REPEATED = 15, 20, 22
-# The code of `observe`.
-OBSERVER_CODE = 23
-NUMBERS = 24
+NUMBERS = 23
 NOTHING, WAITS, SERVED = range(3)
 # Times of the loop, [s]: from when on a missing state is predicted, and from when on it is lost;
 # how long a wait is; when the last torque was commanded, by the steady clock, and when the last one
@@ -66,8 +63,6 @@ PRESSED, GID_LOW, GID_HIGH = range(3)
 MOST_STOPS = 64
 # For messages beside the states.
 LONGEST_MESSAGE = 4096
-
-_observe = linked(observe)
 
 # The mode in which the sentinel asks for the arm, as a transition's label.
 REVOKING = tuple(b"revoking\0")
@@ -177,7 +172,7 @@ def _hear_stop(
     "i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], f8[:,::1], "
     "u1[::1], u1[:,::1], i8[::1], u8[:,::1], f8[:,::1], "
     "i8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1], "
-    "i8[:,::1], u1[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1])",
+    "i8[:,::1], u1[::1])",
     nogil=True,
 )
 def run(  # noqa: PLR0915
@@ -211,12 +206,6 @@ def run(  # noqa: PLR0915
     place: IntArray,
     stops: IntArray,
     message: ByteArray,
-    bodies: FloatArray,
-    memory: FloatArray,
-    friction: FloatArray,
-    of_observer: FloatArray,
-    observed: FloatArray,
-    applied: FloatArray,
 ) -> int:
     """Answers states; returns why it has ended."""
     q, v = q_and_v[0], q_and_v[1]
@@ -286,8 +275,6 @@ def run(  # noqa: PLR0915
             if t - state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT:
                 continue
             _begin(m)
-            if n[layout.PREDICTING] == 0:
-                observed[:] = 0.0  # it does not know the predicted torques
             rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
             outcome = step.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
             _end(m)
@@ -340,21 +327,12 @@ def run(  # noqa: PLR0915
         if outcome >= step.BAD_STATE and outcome != step.BAD_TORQUE:
             m[ANSWER] = outcome
             return REFUSED
-        pushed = NONE
-        if applied.shape[0] > 0 and outcome < step.BAD_STATE:
-            of_robot = bodies, memory, friction, of_observer, observed
-            pushed = _observe(m[OBSERVER_CODE], (*of_robot, t, q, v, applied))
-            for j in range(applied.shape[0]):
-                applied[j] = tau[j]
-        if n[layout.WATCHES] == 0:
-            pushed = NONE
         if not _command(calls, m, r, h, tau, noted):
             return YIELDED
         if outcome == step.BAD_TORQUE:
             m[ANSWER] = outcome
             return REFUSED
-        if pushed == NONE:
-            _tell(calls, m, n, state)
+        _tell(calls, m, n, state)
         interval = state_times[intake.INTERVAL]
         if m[SYSTEM_TIME] == 0:
             interval = age = math.nan
@@ -367,7 +345,4 @@ def run(  # noqa: PLR0915
         m[TICKS] += 1
         if m[ANSWER] != rcl.OK:
             return FAILED
-        if pushed != NONE:
-            m[ANSWER] = pushed
-            return PUSHED
     return REQUESTED

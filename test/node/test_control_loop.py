@@ -98,14 +98,14 @@ def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() 
         bench.tick(k * 1_000_000)
     loop.attend()  # the period is known
     for k in range(60):
-        bench.tick(59_000_000, [0.3, -0.4 + 0.001 * k])
+        bench.tick(59_000_000, [0.3, -0.4 + 0.0003 * k])
     assert loop.now == pytest.approx(0.059 + 0.059)
     first, *_, last = bench.command.sent[60:]
-    assert np.abs(last - first).max() > 0.5
-    bench.tick(130_000_000, [0.3, -0.34])
+    assert np.abs(last - first).max() > 0.15
+    bench.tick(130_000_000, [0.3, -0.382])
     assert loop.now == pytest.approx(0.130)
     for _ in range(3):
-        bench.tick(130_000_000, [0.3, -0.34])
+        bench.tick(130_000_000, [0.3, -0.382])
     assert loop.now == pytest.approx(0.130)
 
 

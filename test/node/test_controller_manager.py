@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
 import rclpy
-from dds import ros, wait_for
+from dds import JOINTS, ros, wait_for
+from diagnostic_msgs.msg import DiagnosticStatus
 from node_bench import GOOD, GRAVITY, Bench, Q, gravity_torque
+from rclpy.parameter import Parameter
 
 from rnea_control.control import Mode
-from rnea_control.node.effort_controller import EffortController
 from rnea_control.ros.conventions import LATCHED
+from rnea_control.ros.effort_controller import EffortController
 
 msg = pytest.importorskip("controller_manager_msgs.msg")
 srv = pytest.importorskip("controller_manager_msgs.srv")
@@ -32,9 +34,11 @@ class Manager:
         states: of its controllers, by name.
         requests: to switch controllers.
         refusal: what it answers to them; empty to do as told.
+        interfaces: of its hardware, for commands.
+        controller: the node of its effort controller, whose parameters say its joints.
     """
 
-    def __init__(self, bench: Bench, activity: bool = True) -> None:
+    def __init__(self, bench: Bench, activity: bool = True, joints: Sequence[str] = JOINTS) -> None:
         self.states = {NAME: "inactive", "joint_state_broadcaster": "active"}
         self.requests: list = []
         self.refusal = ""
@@ -45,6 +49,13 @@ class Manager:
         self._publisher = kind and self.node.create_publisher(kind, "~/activity", LATCHED)
         self.node.create_service(srv.SwitchController, "~/switch_controller", self._switch)
         self.node.create_service(srv.ListControllers, "~/list_controllers", self._list)
+        self.interfaces = [f"{joint}/effort" for joint in JOINTS]
+        listed = srv.ListHardwareInterfaces, "~/list_hardware_interfaces", self._list_hardware
+        self.node.create_service(*listed)
+        self.controller = rclpy.create_node(NAME, namespace=bench.peer.get_namespace())
+        self.controller.declare_parameter("joints", list(joints))
+        self.controller.declare_parameter("interface_name", "effort")
+        bench.executor.add_node(self.controller)
         self.publish()
 
     def publish(self, **states: str) -> None:
@@ -64,7 +75,15 @@ class Manager:
         if hasattr(response, "message"):  # Humble's has none
             response.message = self.refusal
         if response.ok:
-            self.publish(**dict.fromkeys(request.activate_controllers, "active"))
+            self.publish(
+                **dict.fromkeys(request.activate_controllers, "active"),
+                **dict.fromkeys(request.deactivate_controllers, "inactive"),
+            )
+        return response
+
+    def _list_hardware(self, request: object, response: object) -> object:
+        each = msg.HardwareInterface
+        response.command_interfaces = [each(name=name) for name in self.interfaces]
         return response
 
     def _list(self, request: object, response: object) -> object:
@@ -74,11 +93,13 @@ class Manager:
 
 
 @contextmanager
-def managed(activity: bool = True, **parameters: object) -> Iterator[tuple[Bench, Manager]]:
+def managed(
+    activity: bool = True, joints: Sequence[str] = JOINTS, **parameters: object
+) -> Iterator[tuple[Bench, Manager]]:
     """In a context of its own, as in test_node_start.py."""
     with ros(DOMAIN):
         bench = Bench(namespace=f"n{next(NUMBERS)}", **GOOD, **parameters)
-        manager = Manager(bench, activity)
+        manager = Manager(bench, activity, joints)
         try:
             said(bench, "inactive")
             yield bench, manager
@@ -178,10 +199,68 @@ def test_one_without_the_activity_topic_is_asked() -> None:
         assert bench.node.loop.supervisor.listening
 
 
+def objects(bench: Bench, words: str) -> None:
+    """The node says so, and commands nothing."""
+    until(bench, lambda: words in bench.status.message)
+    assert bench.status.level == DiagnosticStatus.ERROR
+    before = len(bench.commands)
+    for shift in (0.0, 0.01, 0.02):
+        bench.state(Q + shift)
+        bench.spin()
+    assert len(bench.commands) == before
+    assert bench.node.loop.supervisor.mode is Mode.WAITING
+
+
+def test_joints_in_another_order_are_told_and_nothing_is_commanded() -> None:
+    with managed(joints=JOINTS[::-1]) as (bench, manager):
+        manager.publish(**{NAME: "active"})
+        objects(bench, f"{NAME} has another order: its `joints` are elbow, shoulder")
+        manager.publish(**{NAME: "inactive"})
+        manager.controller.set_parameters([Parameter("joints", value=JOINTS)])
+        manager.publish(**{NAME: "active"})
+        becomes(bench, listening=True)
+        wait_for(lambda: not bench.node.configured.misfit, bench.spin)
+        np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("joints", ["shoulder", "wrist"], "has other joints: its `joints` are shoulder, wrist"),
+        ("interface_name", "velocity", "commands 'velocity', not 'effort'"),
+    ],
+)
+def test_effort_controller_of_something_else_is_told(name: str, value: object, words: str) -> None:
+    with managed() as (bench, manager):
+        manager.controller.set_parameters([Parameter(name, value=value)])
+        manager.publish(**{NAME: "active"})
+        objects(bench, words)
+
+
+def test_hardware_without_efforts_is_told() -> None:
+    with managed() as (bench, manager):
+        manager.interfaces = ["shoulder/effort", "elbow/position", "elbow/velocity"]
+        manager.publish(**{NAME: "active"})
+        objects(bench, "the hardware takes no effort for elbow, only position, velocity")
+
+
+def test_arm_that_was_let_go_has_its_effort_controller_deactivated() -> None:
+    with managed() as (bench, manager):
+        manager.publish(**{NAME: "active"})
+        becomes(bench, listening=True)
+        bench.answer(Q)
+        bench.node.loop.call(lambda it: it.let_go("a test has let go"))
+        until(bench, lambda: manager.states[NAME] == "inactive")
+        (request,) = manager.requests
+        assert list(request.deactivate_controllers) == [NAME] and not request.activate_controllers
+        assert bench.node.loop.supervisor.mode is Mode.POWERLESS
+        assert bench.status.level == DiagnosticStatus.ERROR
+
+
 @pytest.mark.parametrize("names", [(f"{NAME}/commands", ""), ("drive/torques", "manager")])
 def test_without_a_name_nobody_is_asked(names: tuple[str, str]) -> None:
     with ExitStack() as undo:  # whatever is asked of this node is an error
-        nobody = EffortController(object(), *names, lambda: None, undo)
+        nobody = EffortController(object(), names[0], JOINTS, names[1], lambda: None, undo)
         nobody.look()
         nobody.activate()
         assert str(nobody).endswith("is not known") and nobody.takes_commands

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from robots import two_link_arm
 
-from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings
+from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings, layout
 from rnea_control.exceptions import RneaControlError
 from rnea_control.node.parameters import PARAMETERS, in_force
 from rnea_control.parameters.parameter import GivenParameters, expand
@@ -106,8 +106,6 @@ MEANING = [
     ("", "model.damping", {"friction.elbow.damping": 3.0}, [0.0, 3.0]),
     ("", "model.friction", {"friction.elbow.coulomb": 0.5}, [0.0, 0.5]),
     ("", "model.armature", {"armature.elbow": 0.2}, [0.0, 0.2]),
-    ("", "observer", {}, None),
-    ("", "observer.thresholds", COLLISIONS, [10.0, 4.0]),
 ]
 
 
@@ -136,3 +134,14 @@ def test_parameters_of_the_tick_are_in_their_rows() -> None:
     assert rows[tick_row("gains.<joint>.error_deadband"), 0] == 0.0
     assert rows[tick_row("saturation_timeout"), 0] == 0.5
     assert list(rows[tick_row("torque_rate_limits.<joint>")]) == [5000.0, 5000.0]
+
+
+def test_external_torques_are_collisions_beyond_a_quarter_of_the_effort_limit_where_asked() -> None:
+    for changes, threshold in (
+        ({}, [NONE, NONE]),
+        ({"collision_detection.enable": True}, [25.0, 25.0]),
+        (COLLISIONS, [25.0, 4.0]),
+    ):
+        found = decided(changes)[""]
+        rows = found.controller.rows(found.model)
+        assert list(rows[layout.MAX_EXTERNAL_TORQUE]) == threshold

@@ -44,7 +44,6 @@ LEAD = 0.005
 SETTLED = 2.4
 BACK = [(0.2, START, STILL)]
 PUSH = [-12.0, 0.0]  # leads the shoulder by about 0.2 rad off its path
-REACHED = (*SUCCEEDED, "the goal is reached")
 REPLACED = (*aborted(Result.INVALID_GOAL), "a new trajectory has replaced it")
 CANCELLED = (*CANCELED, "canceled by the client")
 # No velocity here changes by more between two steps but by a jump: that of 1 rad/s would be.
@@ -88,7 +87,7 @@ def test_goal_from_its_start_until_the_arm_holds_at_its_end(bench: TrajectoryBen
     bench.run(TIME - 0.16)
     bench.observed()
     assert not sent.ended
-    assert bench.end(sent) == REACHED
+    assert bench.end(sent)[:2] == SUCCEEDED
     assert bench.now - before < 0.5
     bench.run(0.1)
     bench.observed()
@@ -122,7 +121,7 @@ def test_wrong_goal_says_why_and_the_running_motion_goes_on(bench: TrajectoryBen
         status, error_code, text = bench.refused(goal)
         assert (status, error_code) == aborted(code)
         assert re.fullmatch(words, text), text
-    assert bench.end(sent) == REACHED
+    assert bench.end(sent)[:2] == SUCCEEDED
     np.testing.assert_allclose(bench.observed().reference.positions, TARGET, atol=1e-9)
 
 
@@ -136,7 +135,7 @@ def test_partial_goal_moves_its_joints_and_the_others_hold(bench: TrajectoryBenc
     reference = bench.recorded(0.32)
     np.testing.assert_allclose(reference[:, 0, 0], START[0], atol=1e-12)
     np.testing.assert_allclose(reference[-1, 0, 1], 0.1, atol=1e-9)
-    assert bench.end(sent) == REACHED
+    assert bench.end(sent)[:2] == SUCCEEDED
 
 
 # How goals end that are not reached: each once, with a reason, and with an arm that holds.
@@ -147,12 +146,12 @@ def test_goals_in_quick_succession(bench: TrajectoryBench) -> None:
     bench.wait(lambda: all(goal.ended for goal in goals[:-1]) and goals[-1].feedback)
     assert [goal.ending for goal in goals[:-1]] == [REPLACED] * 4
     goals[0].handle.cancel_goal_async()  # which leaves the others alone
-    assert bench.end(goals[-1]) == REACHED
+    assert bench.end(goals[-1])[:2] == SUCCEEDED
     np.testing.assert_allclose(bench.observed().reference.positions, START + 0.5, atol=1e-9)
     answer = goals[-1].handle.cancel_goal_async()
     bench.wait(answer.done)
     assert answer.result().goals_canceling == []  # too late
-    assert goals[0].ending == REPLACED and goals[-1].ending == REACHED
+    assert goals[0].ending == REPLACED and goals[-1].ending[:2] == SUCCEEDED
 
 
 def test_each_goal_ends_once(bench: TrajectoryBench) -> None:
@@ -177,7 +176,7 @@ def test_each_goal_ends_once(bench: TrajectoryBench) -> None:
     cancelled = bench.follow(POINTS)
     bench.cancel(cancelled)
     reached = bench.follow(BACK)
-    assert bench.end(reached) == REACHED
+    assert bench.end(reached)[:2] == SUCCEEDED
     bench.run(0.2)
     sent = (by_goal, by_message, cancelled, reached)
     keys = [bytes(each.handle.goal_id.uuid) for each in sent]
@@ -229,7 +228,7 @@ def test_deactivation_ends_a_goal(bench: TrajectoryBench, monkeypatch: pytest.Mo
     line = bench.rejected(bench.goal(POINTS))
     assert "the controller waits, for joint_states" in line
     bench.first_steps()
-    assert bench.end(bench.follow(BACK)) == REACHED
+    assert bench.end(bench.follow(BACK))[:2] == SUCCEEDED
 
 
 def test_cancel_of_a_waiting_goal_and_cleaning_up_with_one(bench: TrajectoryBench) -> None:
@@ -246,7 +245,7 @@ def test_cancel_of_a_waiting_goal_and_cleaning_up_with_one(bench: TrajectoryBenc
     bench.transition(Transition.TRANSITION_CONFIGURE)
     bench.transition(Transition.TRANSITION_ACTIVATE)
     bench.first_steps()
-    assert bench.end(bench.follow(BACK)) == REACHED
+    assert bench.end(bench.follow(BACK))[:2] == SUCCEEDED
 
 
 # Tolerances.
@@ -413,7 +412,7 @@ def test_half_speed_takes_twice_as_long(bench: TrajectoryBench) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
     foreseen = [answer.position, answer.velocity, answer.acceleration]
     np.testing.assert_allclose(found, foreseen, atol=1e-5)
-    assert bench.end(sent) == REACHED
+    assert bench.end(sent)[:2] == SUCCEEDED
     assert bench.now - begin == pytest.approx(2.0 * TIME, abs=0.05)
     assert bench.observed().speed_scaling_factor == pytest.approx(0.5, abs=1e-6)
     bench.scale(1.0)
@@ -427,12 +426,12 @@ def test_wrong_message_is_refused_and_the_goal_goes_on(bench: TrajectoryBench) -
     bench.run(0.2)
     line = bench.publish([])
     assert "trajectory refused, the controller goes on as before: the trajectory has no" in line
-    assert bench.end(sent) == REACHED
+    assert bench.end(sent)[:2] == SUCCEEDED
 
 
 def test_violated_path_tolerance_stops_the_arm_and_is_logged(bench: TrajectoryBench) -> None:
     def push() -> None:
-        bench.push([-30.0, 0.0])
+        bench.push([-15.0, 0.0])
         bench.run(0.2)
 
     bench.set(constraints__shoulder__trajectory=0.05)
@@ -450,7 +449,7 @@ def test_points_without_times_are_those_of_a_policy(bench: TrajectoryBench) -> N
     reference = bench.recorded(TIME + 5 / RATE)[4:]
     np.testing.assert_allclose(reference[50, 0], START + SWING / 2, atol=1e-9)
     np.testing.assert_allclose(reference[100, 0], TARGET, atol=1e-9)
-    assert bench.end(sent) == REACHED
+    assert bench.end(sent)[:2] == SUCCEEDED
     bench.publish([(0.0, TARGET - SWING * k / 8) for k in range(1, 9)], start=started(bench))
     last = bench.recorded(TIME + 5 / RATE)[-1]
     np.testing.assert_allclose(last[0], START, atol=1e-9)

@@ -1,0 +1,60 @@
+"""Measures after what time torques act: by the efforts that the hardware reports, by the check at
+activation, or once a second by the motion of the arm."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+from rnea_control.control import feasibility
+from rnea_control.control.arm_answer import measured_delay
+from rnea_control.control.laws import Model
+from rnea_control.node.control_loop import ControlLoop
+
+LOOKED_AT = 0.5  # time whose motion is looked at [s]
+REMEMBERED, FEWEST = 12, 4  # delays by motion that are remembered, and that make one
+SURE = 0.25  # part of them that may be shorter than what is told: a model that is off adds to some
+
+
+class DelayWatch:
+    """Compares the torques that the arm seems to have got with those that were commanded.
+
+    Args:
+        loop: that commands it.
+    """
+
+    def __init__(self, loop: ControlLoop) -> None:
+        self._loop = loop
+        self._found: deque[float] = deque(maxlen=REMEMBERED)
+        self._age = math.nan
+
+    def look(self) -> None:
+        """Measures, and tells the supervisor, which knows gains that are too high for it."""
+        loop, controller = self._loop, self._loop.controller
+        settings = controller.settings
+        self._age = loop.torque_age()
+        if controller.is_moving and settings.control_law.model is not Model.none:
+            with loop.lock:
+                rows = loop.consistent(lambda: controller.recorded(LOOKED_AT))
+            adds_gravity = settings.hardware_compensates_gravity
+            delay = measured_delay(controller.model, *rows, adds_gravity)
+            if math.isfinite(delay):
+                self._found.append(delay)
+        loop.supervisor.seen_delay = self.delay
+
+    @property
+    def delay(self) -> float:
+        """The delay that is seen, [s]; NaN where it is not known."""
+        verdict = self._loop.supervisor.verdict
+        if math.isfinite(self._age):
+            return self._age
+        if len(self._found) >= FEWEST:
+            return sorted(self._found)[int(SURE * len(self._found))]
+        return math.nan if verdict is None else verdict.delay
+
+    @property
+    def finding(self) -> str:
+        """That torques act too late; empty if they do not."""
+        loop = self._loop
+        period = loop.supervisor.state_period.shortest
+        return feasibility.lateness(self.delay, loop.controller.settings.dead_time, period)
