@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock
 
-from rnea_control.control import Act, Controller, ControllerSettings
+from rnea_control.control import Act, Controller, ControllerSettings, motion_watch
 from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.control.motion import Ending
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
@@ -70,7 +71,10 @@ class Guard(ArmLoop):
     Attributes:
         takeovers: how often it has taken the arm.
         refused_states: how many states it could not read, or not believe.
+        let_go: why it commands no torque when it has the arm; empty if it would hold it.
     """
+
+    let_go = ""
 
     def __init__(
         self,
@@ -132,6 +136,10 @@ class Guard(ArmLoop):
             if not self.holds:
                 phase = self.handover.phase.value
                 raise ControllerError(f"the sentinel does not command the arm: it is {phase}")
+            if self.let_go:
+                raise ControllerError(
+                    f"{self.let_go}; mend that, call ~/stand_down, and activate the controller anew"
+                )
             self._demand_rest()
             self.handover.give(time.monotonic())
         return "the sentinel commands nothing; the controller may begin"
@@ -153,13 +161,18 @@ class Guard(ArmLoop):
                 f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
             )
 
-    def heed(self, applied: bool) -> None:
-        """Hears from the controller whether its commands are applied: while they are not, nobody
-        has the arm, and the sentinel is idle, unless it commands itself."""
+    def heed(self, applied: bool, reason: str = "") -> None:
+        """Hears from the controller whether its commands are applied: the sentinel is idle if they
+        are not, unless it commands itself; `reason`: why the controller has let go of the arm, as
+        the sentinel then does; empty if it has not."""
         with self.paused():
             self._applied = applied
             if not applied and not self.holds:
                 self.handover.stop("the controller waits, and does not hold the arm")
+            if reason and not self.let_go:  # what the controller could not hold, nobody can
+                self._lets_go(reason)
+            elif self.let_go and not reason and not self.holds:  # the controller begins anew
+                self._forget()
 
     def change(self, model: RobotModel, settings: ControllerSettings, times: HandoverTimes) -> None:
         """Puts another model, other settings and other times in force, between two ticks.
@@ -173,14 +186,39 @@ class Guard(ArmLoop):
             self._watch.effort_limit = settings.effort_limit(model)
 
     def _rest(self, reason: str) -> None:
-        if self.holds:
+        if self.holds and not self.let_go:
             self.controller.holding_torque(self.states.q, self.command.torque)
             self._publish()
         self.handover.stop(reason)
+        self._forget()
+
+    def _lets_go(self, reason: str) -> None:
+        self.controller.let_go()
+        self.let_go = reason
+        self._on_change(self._published.value)
+
+    def _forget(self) -> None:
+        """It may hold the arm again."""
+        self.let_go = ""
+        self.controller.forget()
 
     def fail(self, reason: str) -> None:
         """Ends for good after a bug; the controller, if it lives, takes the arm."""
         self.handover.stop("the sentinel has failed")
+
+    def attend(self) -> None:
+        """Says in words what ticks of machine code have found."""
+        with self.lock:
+            self._note(self.controller.tell())
+        self.log.flush()
+
+    def _note(self, found: Sequence[Ending]) -> None:
+        """Logs what steps have found; whether it has let go of the arm is told at once."""
+        for end in found:
+            if end.let_go:
+                self._lets_go(end.text)
+            elif end.faulty or end.gave_way:
+                self.log.say("error", "found", end.text)
 
     def answer_next(self) -> None:
         taken, command = None, None
@@ -250,6 +288,8 @@ class Guard(ArmLoop):
             return
         handover.hear_command(now)
         longest = handover.times.timeout if self._settings.revokes_frozen else math.inf
+        if self.let_go:
+            return  # no torque again and again is what is wanted
         fault = watch.fault(message, now, self.states.time, self.speed, longest)
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
             self.log.say("error", "revoking", f"commands are wrong: {fault}")
@@ -275,7 +315,7 @@ class Guard(ArmLoop):
         j = int(excess.argmax())
         if not self._applied or excess[j] <= 0.0:
             self._was_slow = self._applied
-        elif self._was_slow and self.handover.phase is Phase.guarding:
+        elif self._was_slow and not self.let_go and self.handover.phase is Phase.guarding:
             name = self.controller.model.joint_names[j]
             fault = f"{name} moves at {states.v[j]:.3g} rad/s or m/s"
             if self.handover.revoke(now, fault):
@@ -283,11 +323,17 @@ class Guard(ArmLoop):
         return True
 
     def _catch(self) -> None:
-        """Brakes the arm from where it is, and holds it then."""
+        """Brakes the arm from where it is, and holds it then; one that was let go gets no torque,
+        in place of the last one of a controller that has gone."""
         self.takeovers += 1
-        self.controller.in_force = self._watch.in_force
-        self.controller.start(self.states.time, self.states.q)
-        self.controller.finish(self.handover.reason, Act.IS_CAUGHT, state=self.state)
+        controller = self.controller
+        controller.in_force = self._watch.in_force
+        controller.forget()
+        controller.watch = motion_watch.STOPPED
+        controller.start(self.states.time, self.states.q)
+        if self.let_go:
+            controller.let_go()
+        controller.finish(self.handover.reason, Act.IS_CAUGHT, state=self.state)
 
     def _command_arm(self, now: float, fresh: bool) -> None:
         """Answers a state; without one for long, or one that cannot be true, a predicted one."""
@@ -305,7 +351,7 @@ class Guard(ArmLoop):
             self.controller.limit_rate_step(now - self.times[native.PUBLISHED_AT] + LATENESS)
         if fresh:
             try:
-                self.controller.step(*self.state, self.command.torque)
+                self._note(self.controller.step(*self.state, self.command.torque))
             except ControllerError as error:
                 fresh = not self._refuse(error)
         if not fresh:

@@ -27,6 +27,7 @@ from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.conventions import COMMANDS, LATCHED, NEWEST, mode_event
 from rnea_control.ros.effort_command import EffortCommand
+from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 from rnea_control.ros.middleware import shared_memory_found
 from rnea_control.ros.native_loop import COMMAND, TICKS
@@ -46,6 +47,7 @@ from rnea_control.sentinel.guard import Guard, GuardSettings
 HEARTBEAT, COMMANDING_HEARTBEAT = 0.1, 0.02
 # How long an arm that the sentinel brakes may take to come to rest before the process ends, [s].
 LONGEST_BRAKING = 3.0
+POWERLESS = Mode.POWERLESS.value  # the label of a sentinel that has let go of the arm
 # Why there is no guard yet.
 WAITING = "waiting for the topic robot_description"
 # The node whose parameters the sentinel takes where it has none of its own.
@@ -109,12 +111,16 @@ class SentinelNode(ArmNode):
     @property
     def label(self) -> str:
         """The name of the mode."""
-        return Phase.idle.value if self.guard is None else self.guard.handover.phase.value
+        if self.guard is None:
+            return Phase.idle.value
+        if self.guard.let_go and self.guard.holds:
+            return POWERLESS
+        return self.guard.handover.phase.value
 
     @property
     def reason(self) -> str:
         """Why it is in this mode."""
-        return self.fault or self.guard.handover.reason
+        return self.fault or self.guard.let_go or self.guard.handover.reason
 
     def publish_mode(self, before: str = "") -> None:
         """Publishes the present mode; `before` is the one before, if it has changed."""
@@ -142,7 +148,10 @@ class SentinelNode(ArmNode):
                 self.declare_parameter(key, value, ParameterDescriptor(dynamic_typing=True))
 
     def _hear_controller(self, event: TransitionEvent) -> None:
-        self._heed(event.goal_state.label != Mode.WAITING.value)
+        label = event.goal_state.label
+        has_let_go = label == Mode.POWERLESS.value
+        reason = f"as the controller: {event.transition.label}"
+        self._heed(label != Mode.WAITING.value, reason if has_let_go else "")
 
     def _hear_parameters(self, event: ParameterEvent) -> None:
         self._told = event
@@ -167,10 +176,10 @@ class SentinelNode(ArmNode):
             )
             self.get_logger().error(self.differs)
 
-    def _heed(self, applied: bool) -> None:
+    def _heed(self, applied: bool, reason: str = "") -> None:
         self._applied = applied
         if self.guard is not None:
-            self.guard.heed(applied)
+            self.guard.heed(applied, reason)
 
     def receive_description(self, description: str) -> None:
         """Begins to guard the arm that it describes; an empty one stands for the parameter's."""
@@ -219,7 +228,10 @@ class SentinelNode(ArmNode):
             self.get_logger(),
             self._changed,
         )
-        wake = self.until(undo, "guard_condition", guard.log.flush)
+        wake = self.until(undo, "guard_condition", guard.attend)
+        manager = parameters["controller_manager"]
+        taker = EffortController(self, topic, model.joint_names, manager, lambda: None, undo)
+        self._effort_controller = taker
         guard.hear(heard, wake, (COMMAND,), own)
         guard.heed(self._applied)
         guard.warm_up()
@@ -288,14 +300,27 @@ class SentinelNode(ArmNode):
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:
             self._heed(True)  # who commands next may say nothing
         if guard is not None:
-            guard.log.flush()
+            guard.attend()
             self.real_time.housekeeping()
+            self._take_power_off()
+
+    def _take_power_off(self) -> None:
+        """Has the effort controller deactivated once the sentinel has let go of the arm."""
+        if self.label != POWERLESS or not self._effort_controller.takes_commands:
+            return
+        if not self._effort_controller.deactivate():
+            self.get_logger().error(
+                "the sentinel has let go of the arm, and there is no controller_manager to "
+                "deactivate the effort controller: engage the brakes, cut the power"
+            )
 
     def _finding(self) -> Finding:
         if self.guard is None:
             return (WARN if self.fault == WAITING else ERROR), self.fault
         if self.guard.failure:
             return ERROR, self.guard.failure
+        if self.guard.let_go:
+            return ERROR, self.guard.let_go
         handover = self.guard.handover
         if handover.contested:
             return ERROR, f"wrong commands do not stop: {handover.reason}"

@@ -5,6 +5,7 @@ Every process is real. Times are long, for busy machines; what is counted are st
 
 from __future__ import annotations
 
+import math
 import signal
 from array import array
 from collections.abc import Callable, Iterator
@@ -237,7 +238,7 @@ def test_node_that_knows_no_hand_over_is_left_alone_and_named(bench: Bench) -> N
         bench.guarded()
 
         def named() -> bool:
-            stranger.publish(Float64MultiArray(data=[1e6, 0.0]))
+            stranger.publish(Float64MultiArray(data=[math.nan, 0.0]))  # moves nothing
             return bench.finding.startswith("wrong commands do not stop: /bench commands too")
 
         bench.wait(named)
