@@ -29,6 +29,11 @@ ARGUMENTS = {
         "whether the controller has the effort controller activated once it commands the gravity "
         "torque; if empty, what the YAML says",
     ),
+    "activation_check": (
+        "",
+        "off, warn or refuse: what comes of a check of the wires before the controller begins; if "
+        "empty, what the YAML says",
+    ),
     "sentinel": ("true", "whether rnea_sentinel guards the arm (docs/safety.md)"),
     "fastdds_profile": (
         PathJoinSubstitution(PROFILE),
@@ -60,6 +65,8 @@ def _nodes(context: LaunchContext) -> list[Node]:
     for name in ("use_sim_time", "activate_effort_controller"):
         if given[name]:
             overrides[name] = given[name].lower() == "true"
+    if given["activation_check"]:
+        overrides["activation.check"] = given["activation_check"]
     shared = {
         "package": "rnea_control",
         "namespace": given["namespace"],

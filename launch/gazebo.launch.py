@@ -40,6 +40,7 @@ ARGUMENTS = {
     "update_rate": ("", "of controller_manager, in simulated Hz; if empty, once a step"),
     "real_time_factor": ("1.0", "how fast simulated time is to pass"),
     "gui": ("true", "whether to show it"),
+    "activation_check": ("refuse", "as of arm.launch.py"),
 }
 
 
@@ -63,7 +64,8 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     rate = int(given["update_rate"] or round(1.0 / step))
     controllers.write_text(gazebo.controllers(joints, effort_controller, rate))
     description = gazebo.description(urdf, start, controllers)
-    controller = {"parameters": given["parameters"], "use_sim_time": "true"}
+    controller = {name: given[name] for name in ("parameters", "activation_check")}
+    controller["use_sim_time"] = "true"
     server = "" if given["gui"].lower() == "true" else "-s "
     return [
         _included("rnea_control", "arm.launch.py", activate_effort_controller="true", **controller),

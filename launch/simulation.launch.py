@@ -23,6 +23,7 @@ ARGUMENTS = {
         "YAML file with the parameters of all nodes",
     ),
     "use_sim_time": ("false", "whether the arm publishes /clock and the controller goes by it"),
+    "activation_check": ("refuse", "as of arm.launch.py"),
 }
 
 
@@ -31,9 +32,10 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(name, default_value=default, description=meaning)
         for name, (default, meaning) in ARGUMENTS.items()
     ]
+    passed_on = ("parameters", "activation_check")
     controller = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(PathJoinSubstitution([SHARE, "launch", "arm.launch.py"])),
-        launch_arguments={"parameters": LaunchConfiguration("parameters")}.items(),
+        launch_arguments={name: LaunchConfiguration(name) for name in passed_on}.items(),
     )
     arm = Node(
         package="rnea_control",

@@ -39,6 +39,7 @@ LEAST_FRICTION = 0.01
 
 SWING = 0.3  # of every joint, [rad]
 LEG = 2.0  # there, and back, [s]
+CHECKED = 4.0  # longest time that the check of the wires takes, [s]
 SETTLING = 3.0  # MuJoCo's friction lets joints creep, [s]
 
 
@@ -129,7 +130,7 @@ class Bench:
         given = in_force(parameters, model)
         supervision = control.SupervisionSettings.of(given.values)
         self.controller = control.Controller(given.model, given.controller)
-        self.supervisor = control.Supervisor(self.controller, supervision, given.observer)
+        self.supervisor = control.Supervisor(self.controller, supervision)
         rotor = np.where(model.armature > 0.0, model.armature, UNKNOWN_ROTOR)
         limit = self.controller.effort_limit / parameters["effort_limit_scale"]
         rubs = np.maximum(model.friction, LEAST_FRICTION * limit)
@@ -224,8 +225,11 @@ def test_holds_and_tracks(robot: Robot, report: Callable[[str], None]) -> None:
     """As described, but that torques act a period late, and that rotors of which nobody has
     published anything are there all the same."""
     bench = Bench(robot)
+    bench.run(CHECKED)
+    begin, bench.furthest = bench.arm.q.copy(), 0.0
     bench.run(2.0)
-    held = float(np.abs(bench.arm.q - bench.start).max())
+    held = float(np.abs(bench.arm.q - begin).max())
+    assert not bench.supervisor.verdict.words
     assert bench.supervisor.mode is control.Mode.HOLDING, bench.supervisor.reason
     bench.move()
     report(
@@ -244,7 +248,8 @@ def test_first_motion_of_an_arm_that_is_not_as_described(robot, rotors, report) 
     if robot.configuration == "simulated_panda":
         pytest.skip("its arm is as described")
     bench = Bench(robot, ModelErrors(mass_scale=1.1), rotors=rotors, friction=True)
-    bench.run(2.0)
+    bench.run(CHECKED + 2.0)
+    assert not bench.supervisor.verdict.wrong
     bench.move()
     assert bench.controller.gave_way == 0, bench.controller.gave_way_reason
     speed = float(np.abs(bench.arm.v).max())
