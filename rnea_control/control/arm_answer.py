@@ -133,7 +133,7 @@ class Judge:
     def __init__(self, model: RobotModel, answer: Answer) -> None:
         self.limit = limits(model)
         t, v, n = answer.t, answer.v, len(answer)
-        self._h, elapsed = np.diff(t), t - t[0]
+        self._times, self._h, elapsed = t, np.diff(t), t - t[0]
         p, rate = momenta(model, answer)
         # The momentum that the torques must account for.
         self._gained = p - p[0]
@@ -163,22 +163,35 @@ class Judge:
         return self._means(np.concatenate([np.zeros_like(sums[:1]), sums]))
 
     def fit(
-        self, j: int, tau: FloatArray, freely: bool = False, most_loss: float = MOST_LOSS
+        self,
+        j: int,
+        tau: FloatArray,
+        freely: bool = False,
+        most_loss: float = MOST_LOSS,
+        pushes: FloatArray | None = None,
     ) -> Fit:
         """How well joint j is explained if the torques `tau`, shape (n - 1,), act on it; `freely`:
-        besides any constant torque; `most_loss`: part of them that friction may take."""
+        besides any constant torque; `most_loss`: part of them that friction may take; `pushes`:
+        what multiples of each may act from outside, as of `push`."""
         limit = float(self.limit[j])
         tau = np.minimum(np.maximum(tau, -limit), limit)
         sent = self._cumulated(self._h * (tau - tau.mean()))
         rest = self._blocks[:, j] - sent - tau.mean() * self._elapsed
         resolution = math.hypot(self._least[j], TOLERANCE * float(sent.std())) or 1e-12
         constant = limit if freely else DISTURBANCE * limit
-        columns = np.empty((len(rest), 6))
-        columns[:, 0], columns[:, 1], columns[:, 2] = -sent, self._friction[:, j], self._rotor[:, j]
-        columns[:, 3], columns[:, 4] = constant * self._elapsed, 10.0 * resolution
-        columns[:, 5] = rest
-        score, x = _least_rest(columns / resolution, most_loss)
+        columns = [-sent, self._friction[:, j], self._rotor[:, j], constant * self._elapsed]
+        columns.append(np.full_like(rest, 10.0 * resolution))
+        if pushes is not None:
+            columns += [limit * column for column in pushes.T]
+        score, x = _least_rest(np.column_stack([*columns, rest]) / resolution, most_loss)
         return Fit(score, float(x[0]), float(x[3] * constant))
+
+    def push(self, onset: float) -> FloatArray:
+        """The momentum by a torque of 1 that begins at a time, [s], and by one that grows to 1 from
+        there to the end, shape (blocks, 2)."""
+        elapsed = np.maximum(self._times - onset, 0.0)
+        growing = 0.5 * elapsed**2 / max(float(elapsed[-1]), 1e-6)
+        return self._means(np.column_stack([elapsed, growing]))
 
 
 def _least_rest(blocks: FloatArray, most_loss: float) -> tuple[float, FloatArray]:
@@ -186,18 +199,14 @@ def _least_rest(blocks: FloatArray, most_loss: float) -> tuple[float, FloatArray
     squares of their factors; and these.
 
     The first three are not negative: friction brakes, and a rotor weighs. The first one is at most
-    `most_loss`.
+    `most_loss`, and costs nothing.
     """
     columns, rest = blocks[:, :-1], blocks[:, -1]
-    matrix = columns.T @ columns + np.diag(_PRIOR)
-    x = np.zeros(len(_PRIOR))
-    upper = np.array([most_loss, np.inf, np.inf, np.inf, np.inf])
-    descend(matrix, columns.T @ rest, _LOWER, upper, x)
-    return float(((rest - columns @ x) ** 2).sum() + _PRIOR @ (x * x)), x
-
-
-_PRIOR = np.array([1e-6, 1.0, 1.0, 1.0, 1.0])
-_LOWER = np.array([0.0, 0.0, 0.0, -np.inf, -np.inf])
+    prior, x = np.ones(columns.shape[1]), np.zeros(columns.shape[1])
+    lower, upper = np.full_like(x, -np.inf), np.full_like(x, np.inf)
+    prior[0], lower[:3], upper[0] = 1e-6, 0.0, most_loss
+    descend(columns.T @ columns + np.diag(prior), columns.T @ rest, lower, upper, x)
+    return float(((rest - columns @ x) ** 2).sum() + prior @ (x * x)), x
 
 
 @kernel()

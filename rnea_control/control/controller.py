@@ -144,15 +144,12 @@ class Controller(StepRows):
         """Whether a moving arm is being brought to rest after a fault, or as it was caught."""
         return not math.isnan(self.rows[layout.BRAKED_SINCE, 0])
 
-    @property
-    def velocity_noise(self) -> FloatArray:
-        """Standard deviation of the noise of measured velocities, shape (nv,), [rad/s] or [m/s]; it
-        may be set."""
-        return self.rows[layout.VELOCITY_NOISE]
-
-    @velocity_noise.setter
-    def velocity_noise(self, noise: FloatArray) -> None:
-        self.rows[layout.VELOCITY_NOISE] = noise
+    def expect_noise(self, velocity: FloatArray, momentum: FloatArray) -> None:
+        """Takes the standard deviations of the noise of measured velocities, [rad/s] or [m/s], and
+        of the momenta by them, shapes (nv,)."""
+        self.rows[layout.VELOCITY_NOISE] = velocity
+        # The residual follows fast changes of the momentum by this factor.
+        self.rows[layout.RESIDUAL_NOISE] = self.settings.safety.observer_gain * momentum
 
     @property
     def powerless(self) -> bool:

@@ -72,6 +72,15 @@ class StatePeriod:
         return np.diff(self._velocities, axis=0).std(axis=0) / math.sqrt(2.0)
 
 
+def momentum_noise(
+    model: RobotModel, ws: Workspace, q: FloatArray, velocity_noise: FloatArray
+) -> FloatArray:
+    """Standard deviation of the noise of the generalized momentum by that of the velocities, at
+    positions `q`, shapes (nv,)."""
+    inertia = crba(model, ws, q, ws.matrix)
+    return np.sqrt(inertia**2 @ velocity_noise**2)
+
+
 def lateness(delay: float, dead_time: float, period: float) -> str:
     """That torques act too late, in a sentence; empty if they do not, or nothing is known.
 

@@ -101,7 +101,9 @@ FOUND_RESIDUAL, FOUND_COMMAND = range(74, 76)
 BRAKED_SINCE, ARREST_SPEED, ARREST_PEAK, FEEDBACK_SHARE = range(76, 80)
 # The damping of a joint in an arm that was let go; 0 where that is not allowed.
 LET_GO_DAMPING = 80
-STATE_ROWS = 81
+# Of motion_watch.py: the noise of the residual, set with that of the velocity.
+RESIDUAL_NOISE = 81
+STATE_ROWS = 82
 
 # Rows of the numbers array. Of trajectory.py: where the trajectory stands, of how many segments,
 # and how many there have been. Of stopping.py: which stop is spare, where stops are planned, and by

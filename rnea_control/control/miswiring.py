@@ -2,7 +2,8 @@
 how an arm has answered to torques (arm_answer.py).
 
 A `Mistake` says what becomes of commands on their way to the joints, and of states on their way
-back. The one that explains the answer best is the likeliest, if it does so much better than none.
+back. The one that explains the answer best is the likeliest, if it does so much better than none,
+and better than a push: torques from outside that begin at some time, at any joints.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ UNITS = (-1.0, 0.0, 1e-3, 0.1, 10.0, 100.0, 1e3)  # factors by which all torques
 JOINT_UNITS = (-1.0, 0.0, 0.1, 10.0)  # the same at a single joint
 GEARS = (0.5, 2.0)  # factors by which a joint may turn further than its positions say
 OFFSETS = (-90, -60, -45, -30, -15, 15, 30, 45, 60, 90)  # of encoders [degrees]
+ALIKE = 6.0  # difference of scores within which two mistakes are equally likely
+PUSH = 6.0  # cost of a push at a joint, which has two parameters
+ONSETS = 15  # times at which a push is tried
 STATES = 100  # at most so many states of an answer are looked at
 
 Rows = Callable[[FloatArray], FloatArray]
@@ -84,7 +88,10 @@ def _factor_words(what: str, arrives: str, factor: float) -> tuple[str, str]:
         return "sign", f"{what} {'have' if arrives == 'arrive' else 'has'} the wrong sign"
     if factor == 0.0:
         return "unit", f"{what} {arrives} not at all: are the drives enabled, the brakes open?"
-    times = f"{factor:g} times as large" if factor > 1.0 else f"{1.0 / factor:g} times too small"
+    if factor > 1.0:
+        times = f"{factor:g} times as large"
+    else:  # for as long as they are late they are small
+        times = f"{1.0 / factor:g} times too small, or too late"
     return "unit", f"{what} {arrives} {times}: check the unit of the commands, Nm or N"
 
 
@@ -155,7 +162,9 @@ def _with_gravity(model: RobotModel, acceleration: FloatArray | tuple[float, ...
     return turned
 
 
-def explain(model: RobotModel, answer: Answer, evidence: float = EVIDENCE) -> Mistake:
+def explain(
+    model: RobotModel, answer: Answer, evidence: float = EVIDENCE, push_factor: float = 1.0
+) -> Mistake:
     """The likeliest mistake behind an answer; `NONE` if none explains it much better than no
     mistake. Takes tenths of a second.
 
@@ -163,6 +172,7 @@ def explain(model: RobotModel, answer: Answer, evidence: float = EVIDENCE) -> Mi
         model: the robot.
         answer: with the torques that act, by all that is known of delays.
         evidence: by how much its score must be better than that of no mistake.
+        push_factor: how many times as large as that of a push it may be.
     """
     step = max(len(answer) // STATES, 1)
     if step > 1:
@@ -176,19 +186,40 @@ def explain(model: RobotModel, answer: Answer, evidence: float = EVIDENCE) -> Mi
     own = np.array([judge.fit(j, answer.tau[:, j]).score for j in joints])
     constant = np.array([judge.fit(j, answer.tau[:, j], freely=True).constant for j in joints])
     without = float(own.sum())
-    best, least = NONE, without
-    for each in (*mistakes(model), *_gravities(model, answer, constant)):
-        score = each.cost + _score(model, answer, judge, own, each)
-        if score < least:
-            best, least = each, score
+    found = [
+        (each.cost + _score(model, answer, judge, own, each), each)
+        for each in (*mistakes(model), *_gravities(model, answer, constant))
+    ]
+    least, best = min(found, key=lambda pair: pair[0])
     usual = max(USUAL * model.nv, UNEXPLAINED * without)
-    return best if without - least > evidence and least < usual else NONE
+    most = min(usual, without - evidence, push_factor * _push_score(answer, judge, own))
+    if least > most:
+        return NONE
+    others = [pair for pair in found if pair[1].kind != best.kind]
+    second, other = min(others, key=lambda pair: pair[0])
+    if second - least > ALIKE:
+        return best
+    return best._replace(words=f"either {best.words}; or {other.words}")
+
+
+def _push_score(answer: Answer, judge: Judge, own: FloatArray) -> float:
+    """The score of an answer if torques from outside have acted since the likeliest time."""
+    least = math.inf
+    for onset in answer.t[np.unique(np.linspace(0, len(answer) - 3, ONSETS).astype(int))]:
+        pushes = judge.push(float(onset))
+        scores = (judge.fit(j, answer.tau[:, j], pushes=pushes).score for j in range(len(own)))
+        least = min(least, sum(min(a, PUSH + b) for a, b in zip(own, scores, strict=True)))
+    return least
 
 
 def _score(
     model: RobotModel, answer: Answer, judge: Judge, own: FloatArray, mistake: Mistake
 ) -> float:
     """The score of an answer with a mistake; `judge` and `own`: without one, by joint."""
+    if mistake.velocities is not None and mistake.positions is None:
+        real = mistake.velocities(answer.v)
+        if not _contradiction(answer, real) < _contradiction(answer, answer.v):
+            return math.inf
     if mistake.torques is not None:
         tau = mistake.torques(answer.tau)
         changed = np.flatnonzero((tau != answer.tau).any(axis=0))
@@ -207,3 +238,9 @@ def _score(
     turned = model if mistake.gravity is None else _with_gravity(model, mistake.gravity)
     other = Judge(turned, real)
     return sum(other.fit(j, real.tau[:, j]).score for j in range(model.nv))
+
+
+def _contradiction(answer: Answer, v: FloatArray) -> float:
+    """How much the changes of position contradict velocities `v`, shape (n, nv), [rad] or [m]."""
+    by_velocity = np.cumsum(np.diff(answer.t)[:, None] * 0.5 * (v[1:] + v[:-1]), axis=0)
+    return float(np.linalg.norm(answer.q[1:] - answer.q[0] - by_velocity))

@@ -45,6 +45,7 @@ HAND_FACTOR = 2.0  # factor of the driving torque that a guiding hand may apply
 SETTLING = 0.15  # time in which the residual of a sliding joint settles [s]
 FRICTION_DRIFT = 1.0  # rate at which the settled residual follows [1/s]
 GROWTH = 0.6  # part of the contact torque that must have grown since
+RESIDUAL_MARGIN = 4.0  # standard deviations of its noise that a residual may be off
 UNSETTLED = 2.0  # factor of the contact torque before the residual has settled
 
 
@@ -165,12 +166,20 @@ def _unmodeled(settings: Matrix, state: Matrix) -> int:
 
 
 @inlined
+def _surely(state: Matrix, j: int) -> float:
+    """What of the residual of joint j is more than noise, [Nm] or [N]."""
+    residual, noise = state[layout.RESIDUAL, j], state[layout.RESIDUAL_NOISE, j]
+    margin = 0.0 if math.isnan(noise) else RESIDUAL_MARGIN * noise
+    return math.copysign(max(abs(residual) - margin, 0.0), residual)
+
+
+@inlined
 def _driven(settings: Matrix, state: Matrix, guided: bool) -> int:
     """Bounds 4 and 5: something drives the arm."""
     power, strongest, most = 0.0, 0, 0.0
     factor = HAND_FACTOR if guided else 1.0
     for j in range(state.shape[1]):
-        residual = state[layout.RESIDUAL, j]
+        residual = _surely(state, j)
         velocity = arrest.smooth_velocity(state, j)
         part = residual * velocity
         power += part
@@ -191,7 +200,7 @@ def _driven(settings: Matrix, state: Matrix, guided: bool) -> int:
 def _touched(settings: Matrix, state: Matrix) -> int:
     """Bounds 6 and 7: something is in the way of the arm, or acts on it in any direction."""
     for j in range(state.shape[1]):
-        residual, way = state[layout.RESIDUAL, j], state[layout.SLIDING_WAY, j]
+        residual, way = _surely(state, j), state[layout.SLIDING_WAY, j]
         bound = settings[layout.MAX_CONTACT_TORQUE, 0] * settings[layout.EFFORT_LIMIT, j]
         against, grown = -way * residual, -way * (residual - state[layout.SLIDING_RESIDUAL, j])
         if state[layout.SLIDING_FOR, j] <= SETTLING:
@@ -199,7 +208,7 @@ def _touched(settings: Matrix, state: Matrix) -> int:
         if against > bound and grown >= GROWTH * bound:
             _note(state, j, residual, bound)
             return layout.BLOCKED
-        bound = settings[layout.MAX_EXTERNAL_TORQUE, j]
+        residual, bound = state[layout.RESIDUAL, j], settings[layout.MAX_EXTERNAL_TORQUE, j]
         if abs(residual) > bound:
             _note(state, j, residual, bound)
             return layout.COLLIDED
@@ -259,4 +268,4 @@ def start_anew(state: Matrix) -> None:
     momentum_observer.start_anew(state)
     state[layout.BRAKED_SINCE, 0] = math.nan
     state[layout.FEEDBACK_SHARE, 0] = 1.0
-    state[layout.VELOCITY_NOISE, :] = math.nan
+    state[layout.VELOCITY_NOISE, :] = state[layout.RESIDUAL_NOISE, :] = math.nan

@@ -30,6 +30,7 @@ FALL = 1.0
 COMPLAINT_PERIOD = 1.0
 EXPLAINED = 0.4  # time before a fault in which its cause is looked for [s]
 FEWEST_STATES = 10  # that may tell a cause
+PUSH_AT_START = 3.0  # an unchecked arm that has just started is more likely miswired than pushed
 
 
 class Supervisor(Machine):
@@ -134,7 +135,9 @@ class Supervisor(Machine):
             raise
         self._bad_in_row = 0
         if self.state_period.measure(t, v):
-            self.controller.velocity_noise = self.state_period.velocity_noise
+            noise, model = self.state_period.velocity_noise, self.controller.model
+            momentum = feasibility.momentum_noise(model, self._workspace, q, noise)
+            self.controller.expect_noise(noise, momentum)
             if objection := self._objection():
                 self.fail(objection, t, q, v, law_failed=True)
         self.follow_up(found)
@@ -273,8 +276,10 @@ class Supervisor(Machine):
         checked = "" if verdict is None else verdict.likely(controller.model)
         if self.mode not in (Mode.FAULT, Mode.POWERLESS) or len(rows[0]) < FEWEST_STATES:
             return checked
-        adds = settings.hardware_compensates_gravity
-        found = explain(controller.model, Answer.of(*rows, settings.dead_time, adds))
+        answer = Answer.of(*rows, settings.dead_time, settings.hardware_compensates_gravity)
+        is_new = verdict is None and rows[0][-1] - rows[0][0] < 0.9 * EXPLAINED
+        push_factor = PUSH_AT_START if is_new else 1.0
+        found = explain(controller.model, answer, push_factor=push_factor)
         return checked if found is NONE else found.words
 
     def _start_controller(self, t: float, q: FloatArray) -> None:
