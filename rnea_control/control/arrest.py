@@ -26,7 +26,6 @@ UNHURRIED = 0.2  # speed below which a joint may still be as fast as it was
 EFFECT = 0.07  # time in which braking must then have slowed every faster joint [s]
 COUPLING = 0.5  # part of the fastest joint's speed that another one may reach
 LONGEST_ARREST = 0.5  # time after which no joint may be lively any more [s]
-MOST_SPEED = 1.5  # speed at which an arrest is given up
 RELEASE_TIME = 0.02  # time in which a torque at the effort limit fades to zero [s]
 NOISE_MARGIN = 2.0  # standard deviations of the velocity noise that a smoothed speed may be off
 
@@ -76,10 +75,9 @@ def helps(settings: Matrix, state: Matrix, t: float) -> bool:
     """Checks an arrest at time `t` [s]: false if braking does not help, with the joint in row
     VIOLATING_JOINT, its speed and that at the beginning. Ends an arrest that is over."""
     since, over = t - state[layout.BRAKED_SINCE, 0], True
-    fastest = most = 0.0
+    fastest = 0.0
     for j in range(state.shape[1]):
         fastest = max(fastest, state[layout.ARREST_PEAK, j])
-        most = max(most, state[layout.ARREST_SPEED, j] + GAIN, MOST_SPEED)
     # A joint may be moved by the braking of a faster one.
     coupled = COUPLING * fastest
     for j in range(state.shape[1]):
@@ -89,7 +87,7 @@ def helps(settings: Matrix, state: Matrix, t: float) -> bool:
         bound = max(LIVELY, coupled, before + GAIN if since < 0.0 else peak)
         not_slower = since > EFFECT and speed >= max(UNHURRIED, coupled, peak)
         too_long = since > LONGEST_ARREST and speed > LIVELY
-        if speed > min(bound, most) or not_slower or too_long:
+        if speed > bound or not_slower or too_long:
             state[layout.VIOLATING_JOINT, 0] = j
             state[layout.VIOLATION, 0] = speed
             state[layout.VIOLATED_TOLERANCE, 0] = before

@@ -38,8 +38,9 @@ RATE_SMOOTHING = 0.01  # time constant of the velocity by positions [s]
 MEMORY = 0.1  # time over which positions and velocities are compared [s]
 CONTRADICTION = 0.02  # difference of the two that is too much, at most [rad] or [m]
 CONTRADICTING_SHARE = 0.1  # the same, as a part of what the fastest motion covers in that time
+GAP_MARGIN = 4.0  # standard deviations of the noise of that difference that it may be off
 LONGEST_STEP = 0.05  # velocities are not integrated over a longer gap between states [s]
-LASTING = 0.015  # time that a contradiction must last: longer than one wrong state [s]
+LASTING = 0.015  # time that a contradiction must last, and in more than one state [s]
 FASTEST_CONTRADICTION = 2.0  # speed beyond which positions and velocities cannot differ
 MOVING = 0.02  # speed above which a joint is driven along its motion
 HAND_FACTOR = 2.0  # factor of the driving torque that a guiding hand may apply
@@ -89,7 +90,13 @@ def _contradicting_for(settings: Matrix, state: Matrix, h: float, j: int) -> flo
     """For how long positions and velocities of joint j have contradicted each other [s]."""
     gap = abs(state[layout.MOVED_BY_POSITION, j] - state[layout.MOVED_BY_VELOCITY, j])
     most = CONTRADICTING_SHARE * MEMORY * settings[layout.REFERENCE_SPEED, j]
-    return state[layout.CONTRADICTING_FOR, j] + h if gap > min(most, CONTRADICTION) else 0.0
+    noise = state[layout.VELOCITY_NOISE, j]
+    # Noise of independent velocities adds up to this over the time of the memory.
+    off = 0.0 if math.isnan(noise) else noise * math.sqrt(0.5 * h * MEMORY)
+    if not gap > min(most, CONTRADICTION) + GAP_MARGIN * off:
+        return 0.0
+    lasted = state[layout.CONTRADICTING_FOR, j]
+    return lasted + (h if lasted > 0.0 else min(h, LASTING))
 
 
 @inlined

@@ -1,0 +1,256 @@
+"""Breaks the bounds of the motion, the arrest and what follows it, one line at a time, and tells
+which tests fail then.
+
+Run with NUMBA_DISABLE_JIT=1, so that a changed source is in force at once. Prints one line of JSON
+for each mutant: its name, and the first test that fails; empty if none does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import json
+import multiprocessing
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+from rnea_control.control import arrest, motion_watch, output_stage, step
+
+FOLDER = Path(__file__).parent / "control"
+TESTS = [str(FOLDER / f"test_{name}.py") for name in ("arrest", "letting_go", "motion_watch")]
+PARALLEL = 2
+
+
+class Mutant(NamedTuple):
+    """One change of a source: `old` stands there once, and becomes `new`."""
+
+    module: ModuleType
+    old: str
+    new: str
+
+
+def _watch(old: str, new: str) -> Mutant:
+    return Mutant(motion_watch, old, new)
+
+
+def _arrest(old: str, new: str) -> Mutant:
+    return Mutant(arrest, old, new)
+
+
+def _release(old: str, new: str) -> Mutant:
+    return Mutant(output_stage, old, new)
+
+
+def _step(old: str, new: str) -> Mutant:
+    return Mutant(step, old, new)
+
+
+MUTANTS = {
+    "nothing": _watch("", ""),
+    # Bound 1.
+    "no contradiction": _watch("CONTRADICTING_FOR, j] > LASTING", "CONTRADICTING_FOR, j] > 1e9"),
+    "contradiction at once": _watch("LASTING = 0.015", "LASTING = -1.0"),
+    "contradiction after long": _watch("LASTING = 0.015", "LASTING = 0.15"),
+    "contradiction of one slow state": _watch("else min(h, LASTING))", "else h)"),
+    "contradiction does not last": _watch(
+        "        return 0.0\n    lasted", "        return state[layout.CONTRADICTING_FOR, j]\n    lasted"
+    ),
+    "contradiction far too wide": _watch("CONTRADICTION = 0.02", "CONTRADICTION = 0.2"),
+    "contradiction far too narrow": _watch("CONTRADICTION = 0.02", "CONTRADICTION = 0.002"),
+    "contradiction of slow joints as of fast ones": _watch("min(most, CONTRADICTION)", "CONTRADICTION"),
+    "contradiction without the noise": _watch("GAP_MARGIN = 4.0", "GAP_MARGIN = 0.0"),
+    "contradiction with enormous noise": _watch("GAP_MARGIN = 4.0", "GAP_MARGIN = 400.0"),
+    "one position contradicts by any amount": _watch(
+        "FASTEST_CONTRADICTION = 2.0", "FASTEST_CONTRADICTION = 1e9"
+    ),
+    "positions and velocities never forget": _watch("MEMORY = 0.1 ", "MEMORY = 100.0 "),
+    "positions and velocities forget at once": _watch("MEMORY = 0.1 ", "MEMORY = 0.005 "),
+    "turns of continuous joints count": _watch(
+        "shortest_way(settings, j, q[j] - state[layout.WATCHED_POSITION, j])",
+        "q[j] - state[layout.WATCHED_POSITION, j]",
+    ),
+    "gaps start nothing anew": _watch("starts = not h > 0.0", "starts = False"),
+    "gaps leave contradictions": _watch(
+        "state[layout.CONTRADICTING_FOR, j] = 0.0\n            state[layout.SMOOTH",
+        "state[layout.SMOOTH",
+    ),
+    # Bounds 2 and 3.
+    "no velocity bound": _watch("if abs(velocity) > bound + margin", "if False"),
+    "velocity bound on one side": _watch("if abs(velocity) > bound", "if velocity > bound"),
+    "no bound of the velocity error": _watch("if abs(error) > bound + margin", "if False"),
+    "bound of the velocity error on one side": _watch("if abs(error) > bound", "if error > bound"),
+    "velocity error not smoothed": _watch("SMOOTHING = 0.005", "SMOOTHING = 1e-6"),
+    "velocity error smoothed for long": _watch("SMOOTHING = 0.005", "SMOOTHING = 0.1"),
+    # Bounds 4 and 5.
+    "no driving torque": _watch("and abs(residual) > bound:", "and False:"),
+    "driving torque of joints at rest": _watch("if moves and part > 0.0", "if part > 0.0"),
+    "driving torque against the motion": _watch("if moves and part > 0.0", "if moves"),
+    "hand as anybody": _watch("HAND_FACTOR = 2.0", "HAND_FACTOR = 1.0"),
+    "hand as it likes": _watch("HAND_FACTOR = 2.0", "HAND_FACTOR = 20.0"),
+    "no driving power": _watch("if not guided and power >", "if not guided and 0.0 * power >"),
+    "power of a hand": _watch("if not guided and power >", "if power >"),
+    "power of the strongest joint only": _watch("power += part", "power = max(power, part)"),
+    "power against the motion not taken off": _watch("power += part", "power += max(part, 0.0)"),
+    # Bounds 6 and 7.
+    "no contact torque": _watch("if against > bound and", "if False and"),
+    "friction is contact": _watch("GROWTH * bound", "-1e9"),
+    "contact only beyond all growth": _watch("GROWTH = 0.6", "GROWTH = 60.0"),
+    "friction of the other direction": _watch(
+        "if way != state[layout.SLIDING_WAY, j] or not h > 0.0:", "if not h > 0.0:"
+    ),
+    "friction never drifts": _watch("FRICTION_DRIFT = 1.0", "FRICTION_DRIFT = 1e-9"),
+    "friction drifts at once": _watch("FRICTION_DRIFT = 1.0", "FRICTION_DRIFT = 100.0"),
+    "contact of an unsettled residual": _watch("UNSETTLED = 2.0", "UNSETTLED = 1.0"),
+    "no contact before it has settled": _watch("UNSETTLED = 2.0", "UNSETTLED = 200.0"),
+    "contact along the motion": _watch("against, grown = -way *", "against, grown = way *"),
+    "joint that does not slide has settled": _watch(
+        "elif way * arrest.smooth_velocity(state, j) > least:", "else:"
+    ),
+    "no collision": _watch("if abs(residual) > bound:\n            _note(state, j, residual, bound)\n            return layout.COLLIDED", "if False:\n            return layout.COLLIDED"),
+    "collision on one side": _watch(
+        "if abs(residual) > bound:\n", "if residual > bound:\n"
+    ),
+    "contact of a guided arm": _watch("== FREE and not guided", "== FREE"),
+    "contact of a stopped arm": _watch("n[layout.WATCH] == FREE and not guided", "not guided"),
+    # Noise.
+    "residual without its noise": _watch("RESIDUAL_MARGIN = 4.0", "RESIDUAL_MARGIN = 0.0"),
+    "residual with enormous noise": _watch("RESIDUAL_MARGIN = 4.0", "RESIDUAL_MARGIN = 40.0"),
+    "velocity without its noise": _arrest("NOISE_MARGIN = 2.0", "NOISE_MARGIN = 0.0"),
+    "velocity with enormous noise": _arrest("NOISE_MARGIN = 2.0", "NOISE_MARGIN = 20.0"),
+    # Which bounds there are, and what follows.
+    "model of a law without one": _watch(
+        "or MODEL_OF[int(settings[layout.LAW, 0])] == NO_MODEL", ""
+    ),
+    "no bounds without a model": _watch(
+        "    found = _unmodeled(settings, state)\n",
+        "    if MODEL_OF[int(settings[layout.LAW, 0])] == NO_MODEL:\n"
+        "        return layout.UNDER_WAY\n    found = _unmodeled(settings, state)\n",
+    ),
+    "bounds of an arm that nobody commands": _watch(
+        "n[layout.WATCH] == UNWATCHED or n[layout.POWERLESS] != 0", "n[layout.POWERLESS] != 0"
+    ),
+    "bounds of an arm that was let go": _watch(
+        "n[layout.WATCH] == UNWATCHED or n[layout.POWERLESS] != 0", "n[layout.WATCH] == UNWATCHED"
+    ),
+    "stopped arm tells": _watch("if n[layout.WATCH] == STOPPED:\n            return", "if False:\n            return"),
+    "blocked arm is arrested": _watch(
+        "found not in (layout.UNDER_WAY, layout.BLOCKED)", "found != layout.UNDER_WAY"
+    ),
+    "no arrest": _watch("        arrest.begin(settings, state, t)\n", ""),
+    "arrest in vain is not told": _watch("if helps else layout.LET_GO", "if True else layout.LET_GO"),
+    "states after letting go are recorded": _watch("if n[layout.POWERLESS] == 0:", "if True:"),
+    "record of another state": _watch(
+        "n[layout.RECORDED] % layout.RECORD_ROWS", "(n[layout.RECORDED] + 1) % layout.RECORD_ROWS"
+    ),
+    "feedback stays small": _watch("    state[layout.FEEDBACK_SHARE, 0] = 1.0\n", ""),
+    # The arrest.
+    "arrest without an end": _arrest("    if over:\n", "    if False:\n"),
+    "arrest ends with the first slow joint": _arrest("over &= speed <= SLOW", "over = speed <= SLOW"),
+    "arrest ends early": _arrest("SLOW = 0.1 ", "SLOW = 0.2 "),
+    "arrest ends late": _arrest("SLOW = 0.1 ", "SLOW = 0.01 "),
+    "joint may get faster": _arrest("if speed > bound or", "if"),
+    "joint may gain nothing at first": _arrest("GAIN = 0.4", "GAIN = 0.0"),
+    "joint may gain all at first": _arrest("GAIN = 0.4", "GAIN = 40.0"),
+    "gain for ever": _arrest("before + GAIN if since < 0.0 else peak", "before + GAIN"),
+    "no peak": _arrest("state[layout.ARREST_PEAK, j] = max(peak, speed)", "pass"),
+    "slow joints are lively": _arrest("LIVELY = 0.3", "LIVELY = 0.1"),
+    "lively joints are slow": _arrest("LIVELY = 0.3", "LIVELY = 3.0"),
+    "braking acts at once": _arrest("REACTION = 0.03 ", "REACTION = 0.0 "),
+    "braking acts late": _arrest("= t + REACTION", "= t + FIRST_REACTION"),
+    "caught arm reacts at once": _arrest("= t + FIRST_REACTION", "= t + REACTION"),
+    "joint need not be slower": _arrest("or not_slower", ""),
+    "joint must be slower at once": _arrest("EFFECT = 0.07", "EFFECT = 0.0"),
+    "slow joint must be slower": _arrest("UNHURRIED = 0.2", "UNHURRIED = 0.0"),
+    "no coupling": _arrest("COUPLING = 0.5", "COUPLING = 0.0"),
+    "coupling as fast as the fastest": _arrest("COUPLING = 0.5", "COUPLING = 1.0"),
+    "coupled joint must be slower": _arrest("max(UNHURRIED, coupled, peak)", "max(UNHURRIED, peak)"),
+    "arrest for ever": _arrest("or too_long", ""),
+    "arrest is short": _arrest("LONGEST_ARREST = 0.5", "LONGEST_ARREST = 0.2"),
+    "velocities alone tell the speed": _arrest("if state[layout.CONTRADICTING_FOR, j] > 0.0:", "if False:"),
+    "joint of the finding": _arrest("state[layout.VIOLATING_JOINT, 0] = j", "pass"),
+    "speed of the finding": _arrest("state[layout.VIOLATION, 0] = speed", "pass"),
+    "speed before, of the finding": _arrest("state[layout.VIOLATED_TOLERANCE, 0] = before", "pass"),
+    # Letting go.
+    "fade is a jump": _release("change = limit * dt / RELEASE_TIME", "change = 1e9"),
+    "no fade": _release("change = limit * dt / RELEASE_TIME", "change = 0.0"),
+    "fade over half a second": _arrest("RELEASE_TIME = 0.02", "RELEASE_TIME = 0.5"),
+    "damping drives": _release("-state[layout.LET_GO_DAMPING, j] * v[j]", "state[layout.LET_GO_DAMPING, j] * v[j]"),
+    "damping of predictions": _release("if not predicted:", "if True:"),
+    "damping beyond the effort limit": _release(
+        "min(max(-state[layout.LET_GO_DAMPING, j] * v[j], -limit), limit)",
+        "-state[layout.LET_GO_DAMPING, j] * v[j]",
+    ),
+    "no damping": _release("if not predicted:", "if False:"),
+    "unknown torque": _release("        if not math.isfinite(last):\n            last = 0.0\n        tau", "        tau"),
+    "torque after letting go": _step("    if n[layout.POWERLESS] != 0:\n        output", "    if False:\n        output"),
+    "letting go is forgotten": _step("n[layout.POWERLESS] = 1", "pass"),
+    "violating joint is damped": _step(
+        "state[layout.LET_GO_DAMPING, int(state[layout.VIOLATING_JOINT, 0])] = 0.0", "pass"
+    ),
+    "violated bound brakes nothing": _step("        _stop(n, settings, state, t, q, v)\n", "        pass\n"),
+    "shaking keeps the feedback": _step("FEEDBACK_SHARE, 0] *= 0.5", "FEEDBACK_SHARE, 0] *= 1.0"),
+    "shaking for ever": _step("LEAST_FEEDBACK = 0.1 ", "LEAST_FEEDBACK = -1.0 "),
+    "shaking is let go at once": _step("LEAST_FEEDBACK = 0.1 ", "LEAST_FEEDBACK = 0.6 "),
+    "own law shakes less": _step("== layout.SHAKEN and n[layout.BRACED] != 0", "== layout.SHAKEN"),
+    "caught arm is not arrested": _step(
+        "        arrest.begin_from(in_force, state, values[NOW], measured[1])\n", ""
+    ),
+}
+
+
+def mutated(mutant: Mutant) -> str:
+    """The source of its module with the change."""
+    text = inspect.getsource(mutant.module)
+    assert not mutant.old or text.count(mutant.old) == 1, (mutant.module.__name__, mutant.old)
+    return text.replace(mutant.old, mutant.new, 1) if mutant.old else text
+
+
+class FirstFailure:
+    """Plugin of pytest: which test has failed."""
+
+    name = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid.rpartition("/")[2]
+
+
+def _first_failure(mutant: Mutant, sender) -> None:
+    """In a process of its own: the modules that it changes are not whole any more."""
+    for module in (arrest, motion_watch, output_stage, step):
+        # `step` keeps functions of the others.
+        source = mutated(mutant) if module is mutant.module else inspect.getsource(module)
+        exec(compile(source, module.__file__, "exec"), module.__dict__)
+    plugin, unheard = FirstFailure(), io.StringIO()
+    with contextlib.redirect_stdout(unheard), contextlib.redirect_stderr(unheard):
+        quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=100"]
+        status = pytest.main([*quiet, *TESTS], [plugin])
+    sender.send(plugin.name or (f"pytest: {status}" if status else ""))
+
+
+def noticed(name: str) -> str:
+    """The first test that a mutant makes fail; empty if none does."""
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    process = fork.Process(target=_first_failure, args=(MUTANTS[name], sender))
+    process.start()
+    sender.close()
+    try:
+        answer: str = receiver.recv()
+    except EOFError:
+        answer = "the process has ended"
+    process.join()
+    return answer
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or list(MUTANTS)
+    with ThreadPoolExecutor(PARALLEL) as threads:
+        for name, answer in zip(wanted, threads.map(noticed, wanted), strict=True):
+            print(json.dumps([name, answer]), flush=True)

@@ -1,0 +1,124 @@
+"""An arm that moves as it is told, and the bounds of its motion state by state, without a control
+law: what a joint does, what acts on it and what is measured are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from controllers import ARM
+from default_safety import default_safety
+
+from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, layout
+from rnea_control.control import motion_watch as bounds
+from rnea_control.dynamics import Workspace, rnea
+from rnea_control.model import RobotModel
+
+SHOULDER, ELBOW = range(2)
+START = np.array([0.3, -0.5])
+SPEED, EFFORT = 10.0, 100.0  # velocity and effort limits of both joints [rad/s], [Nm]
+
+Values = "float | np.ndarray | tuple[float, float] | Callable[[float], object]"
+
+
+class Found(NamedTuple):
+    """What a run has found: the kind of layout.py, how long after its begin [s], and what the rows
+    of the finding say."""
+
+    kind: int
+    after: float
+    joint: int
+    value: float
+    bound: float
+
+
+def at_elbow(value: float) -> np.ndarray:
+    """A value of the elbow, and 0 of the shoulder."""
+    return np.array([0.0, value])
+
+
+class WatchedMotion:
+    """See the file; bounds are the defaults of the node.
+
+    Args:
+        law: of the controller.
+        h: period of the states [s].
+        model: the robot.
+        safety: other bounds.
+
+    Attributes:
+        q, v: the state of the arm, shape (nv,).
+        rows, numbers: see layout.py.
+        rng: of the noise.
+    """
+
+    def __init__(
+        self,
+        law: ControlLaw = ControlLaw.computed_torque,
+        h: float = 0.001,
+        model: RobotModel = ARM,
+        **safety: object,
+    ) -> None:
+        limits = replace(default_safety(model), **safety)
+        settings = ControllerSettings(Gains.uniform(model.nv, 0.0, 0.0), law, safety=limits)
+        self.controller = Controller(model, settings)
+        self.numbers, self.settings, _, self.rows, _ = self.controller.arrays
+        self.numbers[layout.WATCH] = bounds.FREE
+        self.h, self.t, self.rng = h, 5.0, np.random.default_rng(0)
+        self.q, self.v = START.copy(), np.zeros(model.nv)
+        self._model, self._workspace = model, Workspace(model)
+        self._watch(self.q, self.v, self.v)
+
+    def run(
+        self,
+        seconds: float,
+        velocity: Values = 0.0,
+        external: Values = 0.0,
+        desired: Values | None = None,
+        measured: Callable[[int, np.ndarray, np.ndarray], object] = lambda k, q, v: (q, v),
+        noise: float = 0.0,
+    ) -> Found:
+        """Lets the arm move until something is found.
+
+        Args:
+            seconds: at most.
+            velocity: of the joints [rad/s], which may be a function of the time since the begin.
+            external: torques on the joints [Nm].
+            desired: desired velocities; by default those of the joints.
+            measured: what becomes of each state.
+            noise: standard deviation of that of the velocities [rad/s].
+        """
+        zero = np.zeros(self._model.nv)
+        for k in range(round(seconds / self.h)):
+            now = (k + 1) * self.h
+            v, push, wanted = (
+                zero + (each(now) if callable(each) else each)
+                for each in (velocity, external, velocity if desired is None else desired)
+            )
+            middle = 0.5 * (v + self.v)
+            q, a = self.q + 0.5 * self.h * middle, (v - self.v) / self.h
+            torque = rnea(self._model, self._workspace, q, middle, a, np.zeros(len(q))) - push
+            self.rows[[layout.LAST_COMMAND, layout.COMMAND]] = torque
+            self.q, self.v, self.t = self.q + self.h * middle, v, self.t + self.h
+            seen = measured(k, self.q.copy(), self.v + noise * self.rng.standard_normal(len(v)))
+            kind = self._watch(*seen, wanted)
+            if kind != layout.UNDER_WAY:
+                row = self.rows[layout.VIOLATING_JOINT : layout.VIOLATED_TOLERANCE + 1, 0]
+                return Found(kind, now, int(row[0]), float(row[2]), float(row[3]))
+        return Found(layout.UNDER_WAY, seconds, -1, 0.0, 0.0)
+
+    def expect_noise(self, velocity: float, residual: float = 0.0) -> None:
+        """Tells the bounds of noise, [rad/s] and [Nm]."""
+        self.rows[layout.VELOCITY_NOISE] = velocity
+        self.rows[layout.RESIDUAL_NOISE] = residual
+
+    @property
+    def arresting(self) -> bool:
+        return self.controller.arresting
+
+    def _watch(self, q: np.ndarray, v: np.ndarray, desired: np.ndarray) -> int:
+        self.rows[layout.DESIRED_VELOCITY] = desired
+        self.rows[layout.VELOCITY_ERROR] = desired - v
+        return bounds.watch(self.numbers, self.settings[0], self.rows, self.t, q, v)
