@@ -138,6 +138,7 @@ class ActivationCheck:
         self._aborted: bool | None = None  # whether the codes were; None while they run
         self._begun_at = self._period = float("nan")
         self._interruptions = 0
+        self._obeyed = False  # whether the last command was the wanted torque
 
     def warm_up(self, q: FloatArray) -> None:
         """Has everything loaded that a check needs, with an arm that stands still at `q`, shape
@@ -170,11 +171,13 @@ class ActivationCheck:
             chip = int((t - self._attempt_at) / self._chip)
             tau += self._codes[:, chip] * self._amplitude * self._open
         np.clip(tau, -self._limit, self._limit, out=tau)
+        self._wanted = tau.copy()
         return True
 
     def sent(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
         """The torques that were commanded for this state."""
         most = ABSURD * self._speed
+        self._obeyed = bool((tau == self._wanted).all())
         self._rows.append((t, q.copy(), np.clip(v, -most, most), tau.copy()))
         if len(self._rows) == QUIET_STATES and np.isnan(self._period):
             self._period = float(np.median(np.diff([row[0] for row in self._rows])))
@@ -186,11 +189,13 @@ class ActivationCheck:
                 self._end(False, f"not checked: states come at {rate}, and {needed}", None)
 
     def _go_on(self, t: float, q: FloatArray) -> None:
-        """Ends the codes when they are over, or the arm moves off; one state later, when the arm
-        has got the gravity torque, judges them, which takes longer than a tick."""
+        """Ends the codes when they are over, or the arm moves off; when the torque has faded to
+        that of gravity, which the rate limit may delay, judges them. That takes longer than a
+        tick."""
         duration = self._codes.shape[1] * self._chip
         if self._aborted is not None:
-            self._judge(self._aborted, t, q)
+            if self._obeyed:
+                self._judge(self._aborted, t, q)
         elif self._moves_off(q) or t - self._attempt_at >= duration:
             self._aborted = t - self._attempt_at < duration
 

@@ -21,12 +21,13 @@ SLOW = 0.1  # speed below which a joint has been arrested
 LIVELY = 0.3  # speed above which a joint that gets faster is let go
 GAIN = 0.4  # speed that a joint may gain until braking acts
 REACTION = 0.03  # time until braking acts [s]
-FIRST_REACTION = 0.1  # the same where an arm is taken over: the first commands may be on their way
+FIRST_REACTION = 0.2  # the same where an arm is taken over: the first commands may be on their way
 UNHURRIED = 0.2  # speed below which a joint may still be as fast as it was
 EFFECT = 0.07  # time in which braking must then have slowed every faster joint [s]
 COUPLING = 0.5  # part of the fastest joint's speed that another one may reach
 LONGEST_ARREST = 0.5  # time after which no joint may be lively any more [s]
 RELEASE_TIME = 0.02  # time in which a torque at the effort limit fades to zero [s]
+MOST_NOISE = 0.06  # noise of velocities; what is beyond it is motion [rad/s] or [m/s]
 NOISE_MARGIN = 2.0  # standard deviations of the velocity noise that a smoothed speed may be off
 
 
@@ -38,9 +39,9 @@ def smooth_velocity(state: Matrix, j: int) -> float:
 
 @inlined
 def noise_margin(state: Matrix, j: int) -> float:
-    """Speed of joint j that may be noise [rad/s] or [m/s]; 0 while the noise is not known."""
+    """Speed of joint j that may be noise [rad/s] or [m/s]; much while the noise is not known."""
     noise = state[layout.VELOCITY_NOISE, j]
-    return 0.0 if math.isnan(noise) else NOISE_MARGIN * noise
+    return NOISE_MARGIN * (MOST_NOISE if math.isnan(noise) else noise)
 
 
 @inlined

@@ -20,6 +20,7 @@ import math
 import numpy as np
 
 from rnea_control.array_types import FloatArray
+from rnea_control.control.arrest import MOST_NOISE
 from rnea_control.control.laws import Model
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace, crba, gravity
@@ -36,7 +37,6 @@ LEAST_INERTIA = 0.1
 LATE, LATE_PERIODS = 0.003, 2.0
 # States after a start whose shortest period is taken for that of all.
 MEASURED_STATES = 50
-MOST_NOISE = 0.06  # of velocities; beyond that the arm moves [rad/s] or [m/s]
 # An arm slower than this is at rest: held where it is, and by its torque alone, [rad/s] or [m/s].
 RESTING = 0.01
 # Links this light are driven by rotors that count, [kg m^2].
