@@ -3,8 +3,6 @@ times are counted from the beginning of the arrest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from watched_motion import ELBOW, SHOULDER, SPEED, Found, WatchedMotion, at_elbow

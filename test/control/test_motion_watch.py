@@ -376,7 +376,9 @@ def test_states_of_the_last_while_and_their_commands_are_recorded_without_a_gap(
     for seconds in (0.05, 0.4):
         t, q, v, tau = arm.controller.recorded(seconds)
         assert t[-1] - t[0] == pytest.approx(seconds, abs=0.0015)
-        for rows, expected in zip((t, q, v, tau), zip(*states[-len(t) :], strict=True), strict=True):
+        for rows, expected in zip(
+            (t, q, v, tau), zip(*states[-len(t) :], strict=True), strict=True
+        ):
             np.testing.assert_array_equal(rows, np.array(expected))
     arm.t += 0.2
     del states[:]
