@@ -1,5 +1,5 @@
-"""The check of the wires at activation, with a Panda in MuJoCo: what it finds, what it commands, and
-what follows from it."""
+"""The check of the wires at activation, with a Panda in MuJoCo: what it finds, what it commands,
+and what follows from it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from miswired_arm import (
 from rnea_control.control import Mode, activation_check
 from rnea_control.control.activation_check import MOST_INTERRUPTIONS, Verdict
 from rnea_control.dynamics import Workspace, gravity
+from rnea_control.exceptions import ControllerError
 
 QUICK = 0.1  # after which a right arm has been checked [s]
 
@@ -319,8 +320,8 @@ def test_states_that_are_too_slow_are_told() -> None:
 
 def test_bad_state_in_a_check_is_refused_and_the_check_goes_on() -> None:
     arm = MiswiredArm(check="refuse").run(0.03)
-    q, v = arm.state()
-    with pytest.raises(Exception, match="not finite"):
+    q, _ = arm.state()
+    with pytest.raises(ControllerError, match="not finite"):
         arm.supervisor.answer(arm.t, q, np.full(7, math.nan), arm.tau)
     assert arm.mode is Mode.CHECKING and arm.supervisor.bad_states == 1
     arm.run(0.3)

@@ -91,7 +91,8 @@ def test_torque_fades_to_zero_within_20_ms_and_stays_there(states: bool) -> None
 
 def test_slow_states_let_go_in_one_step_and_unknown_torque_is_none() -> None:
     assert (let_go(np.array([LIMIT, -LIMIT])).step(dt=0.02) == 0.0).all()
-    assert let_go(np.array([math.nan, 10.0])).step() == pytest.approx([0.0, 5.0])
+    for unknown in (math.nan, math.inf):
+        assert let_go(np.array([unknown, 10.0])).step() == pytest.approx([0.0, 5.0])
 
 
 def test_small_torque_is_gone_at_once_and_does_not_change_its_sign() -> None:
