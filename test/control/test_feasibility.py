@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,14 @@ import pytest
 from controllers import ARM
 from supervised_arm import START, SupervisedArm
 
-from rnea_control.control import ControllerSettings, Gains, Mode, layout
-from rnea_control.control.feasibility import StatePeriod, excessive_gain, lateness, momentum_noise
+from rnea_control.control import Controller, ControllerSettings, Gains, Mode, layout
+from rnea_control.control.feasibility import (
+    MOST_NOISE,
+    StatePeriod,
+    excessive_gain,
+    lateness,
+    momentum_noise,
+)
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import ControllerError
 
@@ -91,13 +98,32 @@ def test_higher_gains_are_refused_while_the_arm_is_held() -> None:
 
 def test_noise_is_measured_from_state_to_state_as_the_arm_may_move() -> None:
     rng, period = np.random.default_rng(0), StatePeriod(5.0)
-    noise = np.array([0.02, 0.1])
+    noise = np.array([0.02, 0.04])
     for k in range(1, 51):
         v = np.array([1.0, -2.0]) * 0.01 * k + noise * rng.standard_normal(2)
         assert period.measure(5.0 + 0.002 * k, v) == (k == 50)
     assert period.is_known and period.shortest == pytest.approx(0.002)
     np.testing.assert_allclose(period.velocity_noise, noise, rtol=0.3)
     assert not period.measure(9.0, v)
+
+
+@pytest.mark.parametrize("spike", [50.0, 1e200])
+def test_wrong_velocity_after_the_start_is_no_noise(spike: float) -> None:
+    """It would widen all bounds until the next start: no more is believed than 0.06 rad/s."""
+    arm, rng = SupervisedArm(), np.random.default_rng(0)
+    arm.supervisor.activate()
+    for k in range(60):
+        v = arm.plant.v + 0.02 * rng.standard_normal(2) + spike * (k == 20)
+        with suppress(ControllerError):
+            arm.supervisor.answer(arm.t, arm.plant.q.copy(), v, arm.tau)
+        arm._pass()
+    assert (arm.controller.rows[layout.VELOCITY_NOISE] <= MOST_NOISE).all() and MOST_NOISE < 0.1
+
+
+def test_noise_is_measured_without_any_bounds_as_well() -> None:
+    controller = Controller(ARM, ControllerSettings(Gains.uniform(2, 1.0, 1.0)))
+    controller.expect_noise(np.full(2, 0.1), np.full(2, 0.2))
+    np.testing.assert_allclose(controller.rows[layout.RESIDUAL_NOISE], 25.0 * 0.2)
 
 
 def test_noise_of_the_momentum_is_that_of_all_velocities_by_the_inertia() -> None:
