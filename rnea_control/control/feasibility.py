@@ -36,6 +36,7 @@ LEAST_INERTIA = 0.1
 LATE, LATE_PERIODS = 0.003, 2.0
 # States after a start whose shortest period is taken for that of all.
 MEASURED_STATES = 50
+MOST_NOISE = 0.06  # of velocities; beyond that the arm moves [rad/s] or [m/s]
 # An arm slower than this is at rest: held where it is, and by its torque alone, [rad/s] or [m/s].
 RESTING = 0.01
 # A slower arm may be asked for its answers to torques before it is caught, [rad/s] or [m/s].
@@ -70,8 +71,9 @@ class StatePeriod:
     @property
     def velocity_noise(self) -> FloatArray:
         """Standard deviation of the noise of the velocities, shape (nv,), [rad/s] or [m/s]: from
-        one state to the next, as the arm may move."""
-        return np.diff(self._velocities, axis=0).std(axis=0) / math.sqrt(2.0)
+        one state to the next, as the arm may move; at most `MOST_NOISE`."""
+        noise = np.diff(self._velocities, axis=0).std(axis=0) / math.sqrt(2.0)
+        return np.minimum(noise, MOST_NOISE)
 
 
 def momentum_noise(

@@ -124,7 +124,9 @@ WATCH = 27
 POWERLESS, WATCH_CODE = 28, 29
 # Of motion_watch.py: where the last states and commands are recorded, and how many there have been.
 RECORD_AT, RECORDED = 30, 31
-NUMBERS = 32
+# Whether the residual of the last state was beyond a bound.
+SUSPECTED = 32
+NUMBERS = 33
 
 # Columns of a finding: what was found, the motion that it ended, the joint, the quantity, the
 # violation and the tolerance, in the order of the rows from VIOLATING_JOINT on, and the trajectory

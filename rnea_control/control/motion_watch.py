@@ -12,8 +12,9 @@ something acts on it. In this order; parts are those of each joint's velocity or
    began to slide that way, so that friction, however large, is none.
 7. **External torque**, in any direction, beyond the threshold of a joint.
 
-A violation begins an arrest (arrest.py). The model is needed from 4 on: a law without a model has
-these bounds no more than any promise about the model.
+Those of an external torque, from 4 on, must be violated by two states in a row, as one wrong
+velocity looks like a large torque. They need the model: a law without one does not have them. A
+violation begins an arrest (arrest.py).
 """
 
 from __future__ import annotations
@@ -234,7 +235,8 @@ def _violated(n: IntVector, settings: Matrix, state: Matrix) -> int:
     found = _driven(settings, state, guided)
     if found == layout.UNDER_WAY and n[layout.WATCH] == FREE and not guided:
         found = _touched(settings, state)
-    return found
+    suspected, n[layout.SUSPECTED] = n[layout.SUSPECTED], int(found != layout.UNDER_WAY)
+    return found if suspected else layout.UNDER_WAY
 
 
 @kernel()

@@ -33,10 +33,10 @@ from rnea_control.kernels.linking import linked
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1
 # A joint shakes when its velocity error, beyond this part of the velocity limit, has changed sides
-# so often; so many changes a second are forgotten.
+# so often; so many changes a second are forgotten. The part is another one where it should rest.
 SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
+SHAKING_REST = 0.1
 NOISE_FACTOR = 4.0  # velocity errors within so many standard deviations of the noise are no shaking
-MOST_NOISE = 3.0  # part of the velocity limit beyond which no error is noise
 LEAST_FEEDBACK = 0.1  # share of the feedback below which an arm that still shakes is let go
 
 # The result of a step: whether a torque was clamped, plus FOUND times what was found, as in
@@ -77,7 +77,8 @@ def _shaken(settings: Matrix, state: Matrix, dt: float) -> bool:
         limit, noise = settings[layout.STATE_VELOCITY_LIMIT, j], state[layout.VELOCITY_NOISE, j]
         if math.isnan(noise):
             continue
-        fast = max(SHAKING_SPEED * limit, min(NOISE_FACTOR * noise, MOST_NOISE * limit))
+        share = SHAKING_REST if state[layout.DESIRED_VELOCITY, j] == 0.0 else SHAKING_SPEED
+        fast = max(share * limit, NOISE_FACTOR * noise)
         error = state[layout.VELOCITY_ERROR, j]
         count = max(state[layout.REVERSALS, j] - FORGOTTEN_REVERSALS * dt, 0.0)
         if abs(error) > fast:
