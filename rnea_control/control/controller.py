@@ -149,7 +149,7 @@ class Controller(StepRows):
         of the momenta by them, shapes (nv,)."""
         self.rows[layout.VELOCITY_NOISE] = velocity
         # The residual follows fast changes of the momentum by this factor.
-        self.rows[layout.RESIDUAL_NOISE] = self.settings.safety.observer_gain * momentum
+        self.rows[layout.RESIDUAL_NOISE] = self.arrays[1][0, layout.OBSERVER_GAIN, 0] * momentum
 
     @property
     def powerless(self) -> bool:
