@@ -246,8 +246,8 @@ def test_delay_of_the_torques_is_measured_while_the_arm_moves(late: int) -> None
 
 
 def test_delay_is_not_told_by_noise() -> None:
-    arm = MiswiredArm(late=5, noise=0.2).run(0.6)
-    arm.follow(0.6)
+    arm = MiswiredArm(late=5, noise=0.05).run(0.6)
+    arm.follow(0.8)
     arm.run(0.5)
     assert math.isnan(measured_delay(arm.model, *arm.rows(0.5), False))
     few = tuple(rows[: arm_answer.FEWEST_MOVING - 1] for rows in arm.rows(0.5))

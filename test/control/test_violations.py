@@ -77,6 +77,11 @@ def test_sliding_joint_has_its_own_units(kind: int, words: str) -> None:
     assert words in violations.violation(RAIL, finding(kind, joint=0, value=0.5, bound=0.4))
 
 
+def test_arm_that_was_let_go_as_it_shakes_is_told_of_no_speed() -> None:
+    words = "elbow shakes with little feedback as well; the controller has let go of the arm"
+    assert violations.violation(ARM, finding(layout.LET_GO, bound=12.0)) == words
+
+
 @pytest.mark.parametrize(
     ("velocity", "words"),
     [
