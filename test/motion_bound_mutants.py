@@ -123,6 +123,9 @@ MUTANTS = {
     "collision on one side": _watch("if abs(residual) > bound:\n", "if residual > bound:\n"),
     "contact of a guided arm": _watch("== FREE and not guided", "== FREE"),
     "contact of a stopped arm": _watch("n[layout.WATCH] == FREE and not guided", "not guided"),
+    "external torque of one state": _watch(
+        "return found if suspected else layout", "return found if True else layout"
+    ),
     # Noise.
     "residual without its noise": _watch("RESIDUAL_MARGIN = 4.0", "RESIDUAL_MARGIN = 0.0"),
     "residual with enormous noise": _watch("RESIDUAL_MARGIN = 4.0", "RESIDUAL_MARGIN = 40.0"),

@@ -129,6 +129,16 @@ def test_velocity_error_of_seven_tenths_of_the_limit(side: float) -> None:
     assert -side * found.value > found.bound  # desired minus measured
 
 
+def test_one_wrong_velocity_violates_nothing() -> None:
+    """By the momentum it is a torque beyond all bounds, in one state."""
+    arm = WatchedMotion()
+
+    def glitch(k, q, v):
+        return q, v + (at_elbow(19.0) if k == 3 else 0.0)
+
+    assert arm.run(0.3, measured=glitch, desired=np.zeros(2)).kind == FOUND_NOTHING
+
+
 # 4 and 5. Something drives the arm.
 
 
