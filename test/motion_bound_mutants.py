@@ -59,11 +59,14 @@ MUTANTS = {
     "contradiction after long": _watch("LASTING = 0.015", "LASTING = 0.15"),
     "contradiction of one slow state": _watch("else min(h, LASTING))", "else h)"),
     "contradiction does not last": _watch(
-        "        return 0.0\n    lasted", "        return state[layout.CONTRADICTING_FOR, j]\n    lasted"
+        "        return 0.0\n    lasted",
+        "        return state[layout.CONTRADICTING_FOR, j]\n    lasted",
     ),
     "contradiction far too wide": _watch("CONTRADICTION = 0.02", "CONTRADICTION = 0.2"),
     "contradiction far too narrow": _watch("CONTRADICTION = 0.02", "CONTRADICTION = 0.002"),
-    "contradiction of slow joints as of fast ones": _watch("min(most, CONTRADICTION)", "CONTRADICTION"),
+    "contradiction of slow joints as of fast ones": _watch(
+        "min(most, CONTRADICTION)", "CONTRADICTION"
+    ),
     "contradiction without the noise": _watch("GAP_MARGIN = 4.0", "GAP_MARGIN = 0.0"),
     "contradiction with enormous noise": _watch("GAP_MARGIN = 4.0", "GAP_MARGIN = 400.0"),
     "one position contradicts by any amount": _watch(
@@ -112,12 +115,17 @@ MUTANTS = {
     "joint that does not slide has settled": _watch(
         "elif way * arrest.smooth_velocity(state, j) > least:", "else:"
     ),
-    "no collision": _watch("if abs(residual) > bound:\n            _note(state, j, residual, bound)\n            return layout.COLLIDED", "if False:\n            return layout.COLLIDED"),
-    "collision on one side": _watch(
-        "if abs(residual) > bound:\n", "if residual > bound:\n"
+    "no collision": _watch(
+        "if abs(residual) > bound:\n            _note(state, j, residual, bound)\n"
+        "            return layout.COLLIDED",
+        "if False:\n            return layout.COLLIDED",
     ),
+    "collision on one side": _watch("if abs(residual) > bound:\n", "if residual > bound:\n"),
     "contact of a guided arm": _watch("== FREE and not guided", "== FREE"),
     "contact of a stopped arm": _watch("n[layout.WATCH] == FREE and not guided", "not guided"),
+    "external torque of one state": _watch(
+        "return found if suspected else layout", "return found if True else layout"
+    ),
     # Noise.
     "residual without its noise": _watch("RESIDUAL_MARGIN = 4.0", "RESIDUAL_MARGIN = 0.0"),
     "residual with enormous noise": _watch("RESIDUAL_MARGIN = 4.0", "RESIDUAL_MARGIN = 40.0"),
@@ -138,12 +146,16 @@ MUTANTS = {
     "bounds of an arm that was let go": _watch(
         "n[layout.WATCH] == UNWATCHED or n[layout.POWERLESS] != 0", "n[layout.WATCH] == UNWATCHED"
     ),
-    "stopped arm tells": _watch("if n[layout.WATCH] == STOPPED:\n            return", "if False:\n            return"),
+    "stopped arm tells": _watch(
+        "if n[layout.WATCH] == STOPPED:\n            return", "if False:\n            return"
+    ),
     "blocked arm is arrested": _watch(
         "found not in (layout.UNDER_WAY, layout.BLOCKED)", "found != layout.UNDER_WAY"
     ),
     "no arrest": _watch("        arrest.begin(settings, state, t)\n", ""),
-    "arrest in vain is not told": _watch("if helps else layout.LET_GO", "if True else layout.LET_GO"),
+    "arrest in vain is not told": _watch(
+        "if helps else layout.LET_GO", "if True else layout.LET_GO"
+    ),
     "states after letting go are recorded": _watch("if n[layout.POWERLESS] == 0:", "if True:"),
     "record of another state": _watch(
         "n[layout.RECORDED] % layout.RECORD_ROWS", "(n[layout.RECORDED] + 1) % layout.RECORD_ROWS"
@@ -151,7 +163,9 @@ MUTANTS = {
     "feedback stays small": _watch("    state[layout.FEEDBACK_SHARE, 0] = 1.0\n", ""),
     # The arrest.
     "arrest without an end": _arrest("    if over:\n", "    if False:\n"),
-    "arrest ends with the first slow joint": _arrest("over &= speed <= SLOW", "over = speed <= SLOW"),
+    "arrest ends with the first slow joint": _arrest(
+        "over &= speed <= SLOW", "over = speed <= SLOW"
+    ),
     "arrest ends early": _arrest("SLOW = 0.1 ", "SLOW = 0.2 "),
     "arrest ends late": _arrest("SLOW = 0.1 ", "SLOW = 0.01 "),
     "joint may get faster": _arrest("if speed > bound or", "if"),
@@ -169,10 +183,14 @@ MUTANTS = {
     "slow joint must be slower": _arrest("UNHURRIED = 0.2", "UNHURRIED = 0.0"),
     "no coupling": _arrest("COUPLING = 0.5", "COUPLING = 0.0"),
     "coupling as fast as the fastest": _arrest("COUPLING = 0.5", "COUPLING = 1.0"),
-    "coupled joint must be slower": _arrest("max(UNHURRIED, coupled, peak)", "max(UNHURRIED, peak)"),
+    "coupled joint must be slower": _arrest(
+        "max(UNHURRIED, coupled, peak)", "max(UNHURRIED, peak)"
+    ),
     "arrest for ever": _arrest("or too_long", ""),
     "arrest is short": _arrest("LONGEST_ARREST = 0.5", "LONGEST_ARREST = 0.2"),
-    "velocities alone tell the speed": _arrest("if state[layout.CONTRADICTING_FOR, j] > 0.0:", "if False:"),
+    "velocities alone tell the speed": _arrest(
+        "if state[layout.CONTRADICTING_FOR, j] > 0.0:", "if False:"
+    ),
     "joint of the finding": _arrest("state[layout.VIOLATING_JOINT, 0] = j", "pass"),
     "speed of the finding": _arrest("state[layout.VIOLATION, 0] = speed", "pass"),
     "speed before, of the finding": _arrest("state[layout.VIOLATED_TOLERANCE, 0] = before", "pass"),
@@ -180,20 +198,28 @@ MUTANTS = {
     "fade is a jump": _release("change = limit * dt / RELEASE_TIME", "change = 1e9"),
     "no fade": _release("change = limit * dt / RELEASE_TIME", "change = 0.0"),
     "fade over half a second": _arrest("RELEASE_TIME = 0.02", "RELEASE_TIME = 0.5"),
-    "damping drives": _release("-state[layout.LET_GO_DAMPING, j] * v[j]", "state[layout.LET_GO_DAMPING, j] * v[j]"),
+    "damping drives": _release(
+        "-state[layout.LET_GO_DAMPING, j] * v[j]", "state[layout.LET_GO_DAMPING, j] * v[j]"
+    ),
     "damping of predictions": _release("if not predicted:", "if True:"),
     "damping beyond the effort limit": _release(
         "min(max(-state[layout.LET_GO_DAMPING, j] * v[j], -limit), limit)",
         "-state[layout.LET_GO_DAMPING, j] * v[j]",
     ),
     "no damping": _release("if not predicted:", "if False:"),
-    "unknown torque": _release("        if not math.isfinite(last):\n            last = 0.0\n        tau", "        tau"),
-    "torque after letting go": _step("    if n[layout.POWERLESS] != 0:\n        output", "    if False:\n        output"),
+    "unknown torque": _release(
+        "        if not math.isfinite(last):\n            last = 0.0\n        tau", "        tau"
+    ),
+    "torque after letting go": _step(
+        "    if n[layout.POWERLESS] != 0:\n        output", "    if False:\n        output"
+    ),
     "letting go is forgotten": _step("n[layout.POWERLESS] = 1", "pass"),
     "violating joint is damped": _step(
         "state[layout.LET_GO_DAMPING, int(state[layout.VIOLATING_JOINT, 0])] = 0.0", "pass"
     ),
-    "violated bound brakes nothing": _step("        _stop(n, settings, state, t, q, v)\n", "        pass\n"),
+    "violated bound brakes nothing": _step(
+        "        _stop(n, settings, state, t, q, v)\n", "        pass\n"
+    ),
     "shaking keeps the feedback": _step("FEEDBACK_SHARE, 0] *= 0.5", "FEEDBACK_SHARE, 0] *= 1.0"),
     "shaking for ever": _step("LEAST_FEEDBACK = 0.1 ", "LEAST_FEEDBACK = -1.0 "),
     "shaking is let go at once": _step("LEAST_FEEDBACK = 0.1 ", "LEAST_FEEDBACK = 0.6 "),

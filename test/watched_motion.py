@@ -69,6 +69,7 @@ class WatchedMotion:
         self.h, self.t, self.rng = h, 5.0, np.random.default_rng(0)
         self.q, self.v = START.copy(), np.zeros(model.nv)
         self._model, self._workspace = model, Workspace(model)
+        self.expect_noise(0.0)
         self._watch(self.q, self.v, self.v)
 
     def run(

@@ -36,6 +36,7 @@ ROTOR = 30.0  # standard deviation of the inertia that the model lacks, as a par
 SWEEPS, CONVERGED = 3000, 1e-3  # of the descent to the least squares
 FEWEST_MOVING = 50  # states that may tell a delay
 SLIDING = 0.05  # velocity above which a joint slides, so that its friction is constant
+REFINEMENTS = 3  # of a delay
 FEWEST_MEANS = 8  # that tell a delay
 SMOOTH_TIME = 0.02  # time over which means are taken to find a delay [s]
 SURE_DELAY = 2e-3  # standard deviation of a delay that counts [s]
@@ -239,7 +240,8 @@ def measured_delay(
     """The delay after which commands act, [s]; NaN where the motion does not tell it.
 
     A delay d takes d (tau(t) - tau(0)) from the momentum that commands give a joint. It is told
-    from friction, a missing rotor and a constant torque by least squares, joint by joint.
+    from friction, a missing rotor and a constant torque by least squares, joint by joint; then
+    again from commands that are so late already, as that is true of short delays only.
 
     Args:
         model: the robot.
@@ -248,11 +250,24 @@ def measured_delay(
     """
     if len(t) < FEWEST_MOVING:
         return math.nan
-    answer = Answer(t, q, v, commands[:-1], hardware_adds_gravity)
+    delay = 0.0
+    for _ in range(REFINEMENTS):
+        answer = Answer.of(t, q, v, commands, max(delay, 0.0), hardware_adds_gravity)
+        more = _further_delay(model, answer) if len(answer) >= FEWEST_MOVING else math.nan
+        if math.isnan(more):
+            return math.nan
+        delay = max(delay, 0.0) + more
+    return delay
+
+
+def _further_delay(model: RobotModel, answer: Answer) -> float:
+    """The delay of the torques of an answer, [s], if it is short; NaN if it is not told."""
+    t, q, v = answer.t, answer.q, answer.v
     p, rate = momenta(model, answer)
     h = np.diff(t)[:, None]
     lacking = p - p[0]
-    lacking[1:] -= np.cumsum(h * (0.5 * (rate[1:] + rate[:-1]) + commands[:-1]), axis=0)
+    lacking[1:] -= np.cumsum(h * (0.5 * (rate[1:] + rate[:-1]) + answer.tau), axis=0)
+    commands = np.vstack([answer.tau, answer.tau[-1:]])
     # Noise of a velocity is in its momentum and in the command that answers it: means have less.
     parts = np.array_split(np.arange(len(t)), max(round((t[-1] - t[0]) / SMOOTH_TIME), 1))
 

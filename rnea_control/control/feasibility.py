@@ -39,6 +39,8 @@ LATE, LATE_PERIODS = 0.003, 2.0
 MEASURED_STATES = 50
 # An arm slower than this is at rest: held where it is, and by its torque alone, [rad/s] or [m/s].
 RESTING = 0.01
+# A slower arm may be asked for its answers to torques before it is caught, [rad/s] or [m/s].
+ASKED = 0.2
 # Links this light are driven by rotors that count, [kg m^2].
 SMALL_INERTIA = 0.02
 

@@ -217,8 +217,8 @@ def _score(
 ) -> float:
     """The score of an answer with a mistake; `judge` and `own`: without one, by joint."""
     if mistake.velocities is not None and mistake.positions is None:
-        real = mistake.velocities(answer.v)
-        if not _contradiction(answer, real) < _contradiction(answer, answer.v):
+        velocities = mistake.velocities(answer.v)
+        if not _contradiction(answer, velocities) < _contradiction(answer, answer.v):
             return math.inf
     if mistake.torques is not None:
         tau = mistake.torques(answer.tau)

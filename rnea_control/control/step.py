@@ -257,6 +257,7 @@ def _shake_less(n: IntVector, state: Matrix) -> int:
     """An arm that shakes though a law brakes it that holds any arm gets half of the feedback, and
     in the end none."""
     state[layout.FEEDBACK_SHARE, 0] *= 0.5
+    state[layout.VIOLATION, 0] = 0.0  # no speed tells of it
     return layout.LET_GO if state[layout.FEEDBACK_SHARE, 0] < LEAST_FEEDBACK else layout.UNDER_WAY
 
 

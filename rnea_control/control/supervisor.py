@@ -198,7 +198,9 @@ class Supervisor(Machine):
         if not self._streaming or self.listening:
             self._start_controller(t, q)
         self._has_held |= self.listening
-        if self.listening and np.abs(v).max() > feasibility.RESTING and self._rest is Mode.HOLDING:
+        # What moves slowly may be noise, and is asked all the same.
+        still = feasibility.ASKED if self._must_check() else feasibility.RESTING
+        if self.listening and np.abs(v).max() > still and self._rest is Mode.HOLDING:
             self.happen(Event.CAUGHT, "to rest, from where the arm was", (t, q, v))
         elif self.listening and self._must_check():
             self._check = ActivationCheck(model, settings)

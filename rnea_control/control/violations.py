@@ -61,6 +61,8 @@ def violation(model: RobotModel, finding: FloatArray) -> str:
         return f"collision? {size:.3g} {unit.effort} {where}, more than {bound:.3g}"
     if found == layout.BLOCKED:
         return f"something is in the way of {name}: {resistance(model, finding)}"
+    if size == 0.0:
+        return f"{name} shakes with little feedback as well; the controller has let go of the arm"
     return (
         f"braking does not help: {name} moves at {size:.2f} of its velocity limit, and moved at "
         f"{bound:.2f} before; the controller has let go of the arm"

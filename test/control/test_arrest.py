@@ -3,8 +3,6 @@ times are counted from the beginning of the arrest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from watched_motion import ELBOW, SHOULDER, SPEED, Found, WatchedMotion, at_elbow
@@ -138,9 +136,11 @@ def test_joint_that_the_braking_of_a_faster_one_moves_is_not_let_go() -> None:
 
 
 def test_arm_that_is_caught_has_longer_to_react() -> None:
-    """A tenth of a second: the first commands may be on their way."""
+    """A tenth of a second or two: the first commands may be on their way."""
     _, found = caught(elbow((0.0, 0.5)))
-    assert found.kind == layout.LET_GO and found.after == pytest.approx(0.171, abs=0.0015)
+    latest = arrest.FIRST_REACTION + arrest.EFFECT
+    assert found.kind == layout.LET_GO
+    assert found.after == pytest.approx(latest + 0.001, abs=0.0015) and 0.15 < latest < 0.3
     falls = elbow((0.0, 0.5), (0.08, 0.85), (0.3, 0.0))
     assert caught(falls)[1].kind == layout.UNDER_WAY
     assert arrested(falls)[1].kind == layout.LET_GO

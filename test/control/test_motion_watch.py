@@ -72,6 +72,16 @@ def test_one_wrong_position_contradicts_nothing(rate: int, off: float) -> None:
     assert arm.run(0.5, at_elbow(1.0), measured=glitch).kind == FOUND_NOTHING
 
 
+def test_wrong_positions_now_and_then_do_not_add_up() -> None:
+    arm = WatchedMotion(h=0.005)
+    arm.run(0.2, at_elbow(1.0))
+
+    def glitches(k, q, v):
+        return q + (at_elbow(0.05) if k % 12 == 3 else 0.0), v
+
+    assert arm.run(1.0, at_elbow(1.0), measured=glitches).kind == FOUND_NOTHING
+
+
 @pytest.mark.parametrize("rate", [200, 50])
 def test_contradiction_that_lasts_is_found_at_any_rate_of_states(rate: int) -> None:
     arm = WatchedMotion(h=1.0 / rate)
@@ -82,7 +92,7 @@ def test_contradiction_that_lasts_is_found_at_any_rate_of_states(rate: int) -> N
 def test_turn_of_a_continuous_joint_contradicts_nothing() -> None:
     """Drivers tell its angle from -pi to pi."""
     text = two_link_arm().replace('type="revolute"', 'type="continuous"')
-    arm = WatchedMotion(model=RobotModel.from_urdf_string(text))
+    arm = WatchedMotion(h=0.005, model=RobotModel.from_urdf_string(text))
 
     def wrapped(k, q, v):
         return (q + np.pi) % (2.0 * np.pi) - np.pi, v
@@ -117,6 +127,16 @@ def test_velocity_error_of_seven_tenths_of_the_limit(side: float) -> None:
     assert found.kind == layout.RUNAWAY and found.joint == ELBOW and found.after < 0.02
     assert found.bound == pytest.approx(0.7 * SPEED)
     assert -side * found.value > found.bound  # desired minus measured
+
+
+def test_one_wrong_velocity_violates_nothing() -> None:
+    """By the momentum it is a torque beyond all bounds, in one state."""
+    arm = WatchedMotion()
+
+    def glitch(k, q, v):
+        return q, v + (at_elbow(19.0) if k == 3 else 0.0)
+
+    assert arm.run(0.3, measured=glitch, desired=np.zeros(2)).kind == FOUND_NOTHING
 
 
 # 4 and 5. Something drives the arm.
@@ -210,7 +230,9 @@ def test_before_the_residual_has_settled_twice_as_much_is_in_the_way() -> None:
     arm = WatchedMotion()
     arm.run(0.1)
     desired = at_elbow(1.0)
-    assert arm.run(0.3, at_elbow(0.0), at_elbow(-0.45 * EFFORT), desired).kind == FOUND_NOTHING
+    for part in (0.1, 0.45):
+        torque = at_elbow(-part * EFFORT)
+        assert arm.run(0.3, at_elbow(0.0), torque, desired).kind == FOUND_NOTHING
     found = arm.run(0.2, at_elbow(0.0), at_elbow(-0.7 * EFFORT), desired)
     assert found.kind == layout.BLOCKED
     assert -found.value > 0.5 * EFFORT
@@ -262,6 +284,13 @@ def test_noise_that_is_known_is_no_motion() -> None:
         arm = WatchedMotion()
         arm.expect_noise(LOUD, 25.0 * LOUD)
         assert arm.run(2.0, at_elbow(velocity), noise=LOUD).kind == FOUND_NOTHING
+
+
+def test_known_noise_hides_no_wrong_velocity() -> None:
+    arm = WatchedMotion()
+    arm.expect_noise(0.05)
+    found = arm.run(0.1, at_elbow(0.5), measured=elbow_reads(0.0))
+    assert found.kind == layout.CONTRADICTED
 
 
 def test_noise_widens_a_bound_by_two_standard_deviations() -> None:
@@ -362,6 +391,17 @@ def test_gap_in_the_states_starts_all_bounds_anew() -> None:
     assert arm.run(0.03, at_elbow(1.0), measured=elbow_reads(0.0)).kind == layout.CONTRADICTED
 
 
+def test_wrong_position_before_a_gap_and_one_after_it_are_two() -> None:
+    arm = WatchedMotion(h=0.02)
+
+    def glitch(at: int):
+        return lambda k, q, v: (q + (at_elbow(0.1) if k == at else 0.0), v)
+
+    assert arm.run(0.1, at_elbow(1.0), measured=glitch(4)).kind == FOUND_NOTHING
+    arm.t += 0.2
+    assert arm.run(0.1, at_elbow(1.0), measured=glitch(1)).kind == FOUND_NOTHING
+
+
 # What is recorded.
 
 
@@ -376,7 +416,9 @@ def test_states_of_the_last_while_and_their_commands_are_recorded_without_a_gap(
     for seconds in (0.05, 0.4):
         t, q, v, tau = arm.controller.recorded(seconds)
         assert t[-1] - t[0] == pytest.approx(seconds, abs=0.0015)
-        for rows, expected in zip((t, q, v, tau), zip(*states[-len(t) :], strict=True), strict=True):
+        for rows, expected in zip(
+            (t, q, v, tau), zip(*states[-len(t) :], strict=True), strict=True
+        ):
             np.testing.assert_array_equal(rows, np.array(expected))
     arm.t += 0.2
     del states[:]

@@ -1,5 +1,5 @@
-"""Mode powerless, and the faults on the way to it: which events lead in and out, what is refused and
-why, and what the reasons say."""
+"""Mode powerless, and the faults on the way to it: which events lead in and out, what is refused,
+and what the reasons say."""
 
 from __future__ import annotations
 
