@@ -137,6 +137,7 @@ class ActivationCheck:
         self._rows: list[tuple[float, FloatArray, FloatArray, FloatArray]] = []
         self._aborted: bool | None = None  # whether the codes were; None while they run
         self._begun_at = self._period = float("nan")
+        self._attempt_at, self._amplitude = float("inf"), np.zeros(model.nv)
         self._interruptions = 0
         self._obeyed = False  # whether the last command was the wanted torque
 
@@ -248,11 +249,9 @@ class ActivationCheck:
         fits = [judge.fit(j, answer.tau[:, j], freely=not aborted) for j in joints]
         wrong, least = self._wrong(judge, answer, fits, aborted)
         delay = self._delay
-        if wrong and not aborted:
-            delay, acting = self._longer_delay(judge, now, len(answer), least)
-            if delay > self._delay:
-                wrong, answer.tau = [], acting
-                fits = [judge.fit(j, acting[:, j], freely=True) for j in joints]
+        if wrong and not aborted and (late := self._late_answer(now, least)):
+            delay, answer, fits = late
+            wrong = []
         if wrong and not aborted:
             names = listed([self._model.joint_names[j] for j in wrong])
             words = f"{names} did not answer to torques as the model says"
@@ -309,20 +308,22 @@ class ActivationCheck:
                 total += min(scores) - score
         return wrong, total
 
-    def _longer_delay(
-        self, judge: Judge, rows: Recorded, known: int, least: float
-    ) -> tuple[float, FloatArray]:
-        """A delay of the torques that explains more than wrong joints do, whose score is `least`,
-        [s], and the torques that act then; the dead time if there is none."""
+    def _late_answer(self, rows: Recorded, least: float) -> tuple[float, Answer, list[Fit]] | None:
+        """The delay of torques that explains the answer better than wrong joints do, whose score is
+        `least`, [s], and the answer to torques that act so late; None if there is none."""
         asked = [j for j in range(self._model.nv) if self._open[j]]
-        best, acting = self._delay, rows[3]
+        found = None
         for delay in DELAYS:
-            # The same states: the first torques of a longer delay are those before the codes.
-            tau = Answer.of(*rows, delay, self._adds_gravity, known).tau
-            scores = [judge.fit(j, tau[:, j], freely=True).score for j in asked]
-            if delay > self._delay and sum(scores) < least and max(scores) <= WRONG:
-                best, least, acting = delay, sum(scores), tau
-        return best, acting
+            # What acted until the first command did so is not known, and not judged.
+            answer = Answer.of(*rows, delay, self._adds_gravity)
+            if not delay > self._delay or len(answer) < len(rows[0]) // 2:
+                continue
+            judge = Judge(self._model, answer)
+            fits = [judge.fit(j, answer.tau[:, j], freely=True) for j in range(self._model.nv)]
+            scores = [fits[j].score for j in asked]
+            if sum(scores) < least and max(scores) <= WRONG:
+                found, least = (delay, answer, fits), sum(scores)
+        return found
 
     def _contradiction(self, answer: Answer) -> str:
         """What is wrong with the velocities, as the positions tell; empty if nothing is."""

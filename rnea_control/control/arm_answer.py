@@ -83,11 +83,9 @@ class Answer:
         commands: FloatArray,
         delay: float,
         hardware_adds_gravity: bool,
-        known: int = 0,
     ) -> Answer:
         """The answer to commands, shape (n, nv), each published for the state of the same row, and
-        acting `delay` [s] later, until the next one does; of the last `known` states, or since the
-        first command has acted."""
+        acting `delay` [s] later, until the next one does; since the first command has acted."""
         begin = np.searchsorted(t, t[:-1] - delay + 1e-9, side="right") - 1
         end = np.searchsorted(t, t[1:] - delay - 1e-9, side="right") - 1
         first, last = np.maximum(begin, 0), np.maximum(end, 0)
@@ -96,7 +94,7 @@ class Answer:
         part = np.where((first == last)[:, None], 1.0, part)
         tau = (1.0 - part) * commands[first] + part * commands[last]
         # Before, other commands acted.
-        start = len(t) - known if known else int(np.searchsorted(t, t[0] + delay - 1e-9))
+        start = int(np.searchsorted(t, t[0] + delay - 1e-9))
         return cls(t[start:], q[start:], v[start:], tau[start:], hardware_adds_gravity)
 
     def __len__(self) -> int:

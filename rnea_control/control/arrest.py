@@ -38,10 +38,11 @@ def smooth_velocity(state: Matrix, j: int) -> float:
 
 
 @inlined
-def noise_margin(state: Matrix, j: int) -> float:
-    """Speed of joint j that may be noise [rad/s] or [m/s]; much while the noise is not known."""
+def noise_margin(state: Matrix, j: int, unknown: float = 0.0) -> float:
+    """Speed of joint j that may be noise; `unknown`: the noise while it is not measured, all
+    [rad/s] or [m/s]."""
     noise = state[layout.VELOCITY_NOISE, j]
-    return NOISE_MARGIN * (MOST_NOISE if math.isnan(noise) else noise)
+    return NOISE_MARGIN * (unknown if math.isnan(noise) else noise)
 
 
 @inlined

@@ -47,6 +47,7 @@ HAND_FACTOR = 2.0  # factor of the driving torque that a guiding hand may apply
 SETTLING = 0.15  # time in which the residual of a sliding joint settles [s]
 FRICTION_DRIFT = 1.0  # rate at which the settled residual follows [1/s]
 GROWTH = 0.6  # part of the contact torque that must have grown since
+UNKNOWN_NOISE = 0.1  # noise that is not measured yet, as a part of the velocity limit
 RESIDUAL_MARGIN = 4.0  # standard deviations of its noise that a residual may be off
 UNSETTLED = 2.0  # factor of the contact torque before the residual has settled
 
@@ -159,7 +160,7 @@ def _unmodeled(settings: Matrix, state: Matrix) -> int:
     """Bounds 2 and 3, without a model."""
     for j in range(state.shape[1]):
         reference = settings[layout.REFERENCE_SPEED, j]
-        margin = arrest.noise_margin(state, j)
+        margin = arrest.noise_margin(state, j, UNKNOWN_NOISE * reference)
         velocity = arrest.smooth_velocity(state, j)
         bound = settings[layout.MAX_VELOCITY, 0] * reference
         if abs(velocity) > bound + margin:

@@ -196,6 +196,7 @@ class Run:
         self._stamp: float | None = None
         self._now = self._state_at = 0.0
         self._refused: list[str] = []
+        self._warned: list[str] = []
 
     def _plan(self, when: When, gentle: Course, fast: Course) -> tuple[float, list]:
         """When the fault begins, and the courses, by the time of their beginning."""
@@ -314,8 +315,11 @@ class Run:
         supervisor = self._supervisor
         if supervisor.unexplained:
             supervisor.unexplained = False
-            if words := supervisor.cause(self._controller.recorded(EXPLAINED)):
+            words = supervisor.cause(self._controller.recorded(EXPLAINED))
+            if words:
                 supervisor.tell_cause(words)
+            if supervisor.verdict is not None and supervisor.verdict.words:
+                self._warned.append(supervisor.verdict.explanation(words))
 
     def _first(self, *modes: Mode) -> float | None:
         """When one of these modes has begun first, since the fault began, [s]."""
@@ -348,7 +352,7 @@ class Run:
         ]
         if self._supervisor.mode is Mode.WAITING:
             said.append(self._supervisor.reason)
-        said += [*dict.fromkeys(self._refused), *self._model_differs()]
+        said += [*dict.fromkeys(self._refused), *self._warned, *self._model_differs()]
         stopped = self._first(Mode.FAULT, Mode.POWERLESS, Mode.BRAKING, Mode.BLIND)
         let_go = self._first(Mode.POWERLESS)
         names = self._accident.names and re.search(self._accident.names, " | ".join(said))

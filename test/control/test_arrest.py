@@ -62,6 +62,7 @@ def test_arrest_is_over_once_all_joints_are_slow(begin, side: float) -> None:
     arm.run(0.002, np.array([side * 0.09 * SPEED, 0.0]))
     assert not arm.arresting
     # From then on the bounds hold again.
+    arm.expect_noise(0.0)
     assert arm.run(0.1, at_elbow(side * 1.3 * SPEED)).kind == layout.TOO_FAST and arm.arresting
 
 

@@ -224,8 +224,6 @@ def test_command_acts_until_the_next_one_does() -> None:
     np.testing.assert_allclose(late.tau[:, 0], [0.0, 1.0, 2.0, 3.0])
     between = Answer.of(t, q, q, commands, 0.0025, False)
     np.testing.assert_allclose(between.tau[:, 0], [0.75, 1.75, 2.75, 3.75])
-    known = Answer.of(t, q, q, commands, 0.01, False, known=6)
-    np.testing.assert_allclose(known.tau[:, 0], [0.0, 0.0, 1.0, 2.0, 3.0])
 
 
 # How late torques are.
