@@ -15,6 +15,7 @@ from rnea_control.commands import (
     machine_checks,
     state_checks,
     torque_checks,
+    wire_checks,
 )
 from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import LEVELS, Code, Finding
@@ -26,6 +27,7 @@ CHECKS = (
     command_checks.check,
     controller_checks.check,
     torque_checks.check,
+    wire_checks.check,
     controller_checks.check_motion,
     machine_checks.check,
 )

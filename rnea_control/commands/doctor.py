@@ -1,7 +1,8 @@
 """The executable `rnea_doctor`: looks at a running system and says what is wrong, with remedies.
 
-It changes nothing. The exit status is 0 if there is no error, warnings and notes aside, and 1 if
-there is one, or if it could not look; 2 for wrong options.
+It changes nothing, but for --move, which has the arm answer to small torques. The exit status is 0
+if there is no error, warnings and notes aside, and 1 if there is one, or if it could not look; 2
+for wrong options.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from dataclasses import asdict
 from rclpy.exceptions import NameValidationException
 from rclpy.utilities import remove_ros_args
 
+from rnea_control.commands.arm_mover import move, say
 from rnea_control.commands.checks import CODES, findings
 from rnea_control.commands.finding import LEVELS, Finding
+from rnea_control.commands.machine_checks import this_machine
 from rnea_control.commands.observer import Observer
 from rnea_control.commands.options import add_controller_options, positive
+from rnea_control.ros.middleware import use_udp
 from rnea_control.ros.process import ros_process
 
 
@@ -28,9 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])
+        machine = this_machine()  # as the environment of others has it
+        if options.move:
+            use_udp()  # a publisher of commands must not wait for others
         try:
             observer = Observer(
-                options.namespace, options.node, options.parameters, options.seconds
+                options.namespace, options.node, options.parameters, options.seconds, machine
             )
         except NameValidationException as error:
             sys.exit(f"rnea_doctor does not start: --namespace or --node: {error}")
@@ -40,7 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             observer.destroy()
         if not running():
             sys.exit("interrupted: nothing was checked")
-    found = findings(evidence)
+        found = findings(evidence)
+        if options.move:
+            if not options.yes:
+                say("\n".join(map(str, found)))
+            evidence.move = move(evidence, found, options.namespace, options.yes, running)
+            found = findings(evidence)
     print(_printed(found, options.json))
     return int(any(finding.level == "error" for finding in found))
 
@@ -49,8 +61,8 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="rnea_doctor",
         description="Looks at a running system before torque is on, or after a motion, and says "
-        "what is wrong and how to mend it. It changes nothing. Exit status: 0 without errors, "
-        "1 with. ROS arguments go after --ros-args.",
+        "what is wrong and how to mend it. It changes nothing without --move. Exit status: 0 "
+        "without errors, 1 with. ROS arguments go after --ros-args.",
     )
     add_controller_options(parser)
     add = parser.add_argument
@@ -58,9 +70,16 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     add("--parameters", default="", metavar="FILE.yaml",
         help="the controller's parameters: for a controller that does not run yet, and to compare")
     add("--seconds", type=positive, default=3.0, help="how long to look; 3 by default")
+    add("--move", action="store_true",
+        help="then, after a question, have each joint answer to small torques, and say whether "
+        "signs, order and units are right; before rnea_controller and rnea_sentinel are started")
+    add("--yes", action="store_true", help="--move without a question, for scripts")
     add("--json", action="store_true", help="print JSON")
     # fmt: on
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.yes and not options.move:
+        parser.error("--yes answers the question of --move, which is not given")
+    return options
 
 
 def _printed(found: list[Finding], as_json: bool) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from rnea_control.control.activation_check import Verdict
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.node.parameters import PARAMETERS
@@ -95,6 +96,29 @@ class Machine:
     transports: Transports | None  # of the middleware; None for one that is not known
 
 
+@dataclass(frozen=True)
+class Move:
+    """The result of the request to move the arm.
+
+    Attributes:
+        refusal: why it was not moved; empty if it was.
+        failure: why that ended early; empty if it did not.
+        last_command: the torque that stays in force, in words.
+        moved_off: whether the arm went further or faster than it may.
+        verdict: of the check of the wires; None without one.
+        likely: the mistake that is likely behind it; empty if none is.
+        delay: after which torques act, [s]; NaN where it is not known.
+    """
+
+    refusal: str = ""
+    failure: str = ""
+    last_command: str = ""
+    moved_off: bool = False
+    verdict: Verdict | None = None
+    likely: str = ""
+    delay: float = math.nan
+
+
 @dataclass
 class Evidence:
     """All that was observed; it grows while the system is watched."""
@@ -122,6 +146,7 @@ class Evidence:
     controllers: tuple[LoadedController, ...] | None = None  # None if nobody answered
     # By node, the oldest first.
     diagnostics: dict[str, tuple[Status, ...]] = field(default_factory=dict)
+    move: Move | None = None  # if that was asked for
 
     def parameter(self, node: str, name: str) -> Any:
         """A parameter of a running node; None if it is not known, or not set."""

@@ -46,9 +46,17 @@ LOOK = 0.05
 
 class Observer:
     """Looks at a running system for some seconds, by the namespace of the arm, the name of the
-    controller's node, and the YAML file of its parameters, empty for none."""
+    controller's node, and the YAML file of its parameters, empty for none; `machine`: this
+    computer, looked at here by default."""
 
-    def __init__(self, namespace: str, node: str, file: str, seconds: float) -> None:
+    def __init__(
+        self,
+        namespace: str,
+        node: str,
+        file: str,
+        seconds: float,
+        machine: evidence.Machine | None = None,
+    ) -> None:
         self._node = Node("rnea_doctor", namespace=namespace, **QUIET)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
@@ -58,7 +66,7 @@ class Observer:
         self._time: int | None = None
         self._states = MessageRecorder(self._node, JointState, "joint_states", self._times)
         names = self._controller, self._resolve(SENTINEL)
-        self._seen = seen = evidence.Evidence(seconds, *names, this_machine(), file=file)
+        self._seen = seen = evidence.Evidence(seconds, *names, machine or this_machine(), file=file)
         seen.has_manager_messages = ListControllers is not None
         try:
             seen.file_parameters = parameters_in(file, self._controller) if file else {}

@@ -21,7 +21,7 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control import feasibility, violations
 from rnea_control.control.arm_answer import MOST_LOSS_OF_MANY, Answer, Fit, Judge, limits
-from rnea_control.control.controller import Recorded
+from rnea_control.control.controller import Controller, Recorded
 from rnea_control.control.miswiring import EVIDENCE, explain
 from rnea_control.control.settings import ControllerSettings, reference_speed
 from rnea_control.dynamics import Workspace, crba, gravity
@@ -52,6 +52,9 @@ LOST = 0.75  # part of what was sent that a joint may lose and still have answer
 PUSHED = 0.2  # constant torque that is not gravity's, as a part of the effort limit, that is wrong
 DOUBTFUL = 0.1  # the same that is told
 DELAYS = (0.002, 0.004, 0.006, 0.008, 0.011, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05)  # tried [s]
+SHORT_DELAYS = tuple(0.001 * k for k in range(16))  # among which `seen_delay` looks [s]
+DELAY_EVIDENCE = 4.0  # difference of scores by which a delay is told from another one
+DELAY_RANGE = 0.004  # range of the delays that may explain an answer alike [s]
 DOUBTFUL_EVIDENCE = 40.0  # for a mistake that is told though nothing is surely wrong
 RATIO = 0.6, 1.6  # positions against integrated velocities: between these is right
 HOLDING = 100.0, 20.0  # gains by which joints that have answered are held [1/s^2], [1/s]
@@ -115,12 +118,14 @@ class ActivationCheck:
         settings: of its controller.
 
     Attributes:
+        limit: bound of the torques, shape (nv,), [Nm] or [N].
         verdict: what was found; None while it runs.
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         self._model, self._workspace = model, Workspace(model)
-        self._limit = np.minimum(limits(model), settings.effort_limit(model))
+        self._wanted = np.zeros(model.nv)
+        self.limit = np.minimum(limits(model), settings.effort_limit(model))
         self._speed = reference_speed(model)
         self._adds_gravity = settings.hardware_compensates_gravity
         self._delay = settings.dead_time
@@ -140,6 +145,8 @@ class ActivationCheck:
         self._attempt_at, self._amplitude = float("inf"), np.zeros(model.nv)
         self._interruptions = 0
         self._obeyed = False  # whether the last command was the wanted torque
+        # States and commands of the last attempt, and number of the states that were judged.
+        self._judged: tuple[Recorded, int] | None = None
 
     def warm_up(self, q: FloatArray) -> None:
         """Has everything loaded that a check needs, with an arm that stands still at `q`, shape
@@ -149,6 +156,33 @@ class ActivationCheck:
         for k in range(states):  # past a verdict
             self.torque(period * k, q, v, tau)
             self.sent(period * k, q, v, tau)
+
+    def answer(
+        self,
+        controller: Controller,
+        t: float,
+        q: FloatArray,
+        v: FloatArray,
+        longest_gap: float,
+        tau: FloatArray,
+    ) -> bool:
+        """Has the controller fill `tau` with the torques for a state, within its rate limit;
+        whether the check goes on: if not, `tau` is untouched.
+
+        Args:
+            controller: of the arm.
+            t, q, v: time [s], positions and velocities of the state, shapes (nv,); finite.
+            longest_gap: time between two states, above which states were missing, [s].
+            tau: output, shape (nv,), [Nm] or [N].
+        """
+        elapsed = t - controller.time
+        if elapsed > longest_gap or elapsed < 0.0:
+            self.interrupt()
+        if not self.torque(t, q, v, self._wanted):
+            return False
+        controller.command(t, q, v, self._wanted, elapsed, tau)
+        self.sent(t, q, v, tau)
+        return True
 
     def interrupt(self) -> None:
         """States were missing: it begins anew, or gives up where that happens again and again."""
@@ -164,23 +198,32 @@ class ActivationCheck:
             if np.isnan(self._begun_at):
                 self._begin(t, q)
             self._go_on(t, q)
-        np.copyto(tau, 0.0 if self._adds_gravity else gravity(self._model, self._workspace, q, tau))
+        self._support(q, tau)
         if self.verdict is not None:
             return False
         tau[~self._open] += self._held(q, v)[~self._open]
         if self._aborted is None and t >= self._attempt_at:
             chip = int((t - self._attempt_at) / self._chip)
             tau += self._codes[:, chip] * self._amplitude * self._open
-        np.clip(tau, -self._limit, self._limit, out=tau)
+        np.clip(tau, -self.limit, self.limit, out=tau)
         self._wanted = tau.copy()
         return True
+
+    def hold(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
+        """Fills `tau`, shape (nv,), for a state after the codes: with the gravity torque, and at
+        the joints whose answer was right with what holds them in place."""
+        self._support(q, tau)
+        if self.verdict is not None:
+            tau += self._held(q, v) * self.verdict.verified
+        np.clip(tau, -self.limit, self.limit, out=tau)
 
     def sent(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
         """The torques that were commanded for this state."""
         most = ABSURD * self._speed
         self._obeyed = bool((tau == self._wanted).all())
         self._rows.append((t, q.copy(), np.clip(v, -most, most), tau.copy()))
-        if len(self._rows) == QUIET_STATES and np.isnan(self._period):
+        quiet = len(self._rows) == QUIET_STATES and np.isnan(self._period)
+        if quiet and self.verdict is None:
             self._period = float(np.median(np.diff([row[0] for row in self._rows])))
             self._chip = max(self._chip, 2.0 * self._period)
             self._attempt_at = t + self._period
@@ -197,7 +240,7 @@ class ActivationCheck:
         if self._aborted is not None:
             if self._obeyed:
                 self._judge(self._aborted, t, q)
-        elif self._moves_off(q) or t - self._attempt_at >= duration:
+        elif self.moves_off(q) or t - self._attempt_at >= duration:
             self._aborted = t - self._attempt_at < duration
 
     def _begin(self, t: float, q: FloatArray) -> None:
@@ -216,20 +259,29 @@ class ActivationCheck:
         by_speed = SWING * self._speed[:, None] / (response * np.abs(speeds).max(axis=1))
         by_way = SWING_WAY * self._furthest[:, None] / (response * np.abs(ways).max(axis=1))
         swing = np.minimum(by_speed, by_way).min(axis=0)
-        self._first = np.minimum(FIRST_AMPLITUDE * self._limit, swing)
+        self._first = np.minimum(FIRST_AMPLITUDE * self.limit, swing)
         self._amplitude, self._attempts = self._first.copy(), 0
+
+    def _support(self, q: FloatArray, tau: FloatArray) -> None:
+        """Fills `tau` with the gravity torque, as far as the hardware does not add it."""
+        np.copyto(tau, 0.0 if self._adds_gravity else gravity(self._model, self._workspace, q, tau))
 
     def _held(self, q: FloatArray, v: FloatArray) -> FloatArray:
         p, d = HOLDING
         return self._inertia * (p * (self._place - q) - d * v)
 
-    def _moves_off(self, q: FloatArray) -> bool:
-        if (np.abs(q - self._start) > self._furthest).any():
-            return True
+    def moves_off(self, q: FloatArray) -> bool:
+        """Whether the arm, at positions `q`, shape (nv,), is further from its start or faster than
+        the check allows."""
+        return bool((self._excess(q) > 1.0).any())
+
+    def _excess(self, q: FloatArray) -> FloatArray:
+        """Way from the start and speed of each joint, the larger one as a part of the allowed."""
+        ways = np.abs(q - self._start) / self._furthest
         last = [row[2] for row in self._rows[-AVERAGED:]]
         if len(last) < AVERAGED:
-            return False
-        return bool((np.abs(np.mean(last, axis=0)) > MOST_SPEED * self._speed).any())
+            return ways
+        return np.maximum(ways, np.abs(np.mean(last, axis=0)) / (MOST_SPEED * self._speed))
 
     def _judge(self, aborted: bool, t: float, q: FloatArray) -> None:
         """After an attempt: ends the check, or begins another attempt."""
@@ -238,6 +290,7 @@ class ActivationCheck:
         )
         now = t_rows, q_rows, v_rows, tau_rows
         answer = Answer.of(*now, self._delay, self._adds_gravity)
+        self._judged = now, len(answer)
         if len(answer) < QUIET_STATES // 2:
             return
         if words := self._contradiction(answer):
@@ -258,10 +311,13 @@ class ActivationCheck:
             self._end(True, words, answer, delay)
             return
         free = [judge.fit(j, answer.tau[:, j], freely=True) for j in joints] if aborted else fits
-        pushed = np.array([abs(fit.constant) for fit in free]) / self._limit
+        pushed = np.array([abs(fit.constant) for fit in free]) / self.limit
         if aborted:
             j = int(np.argmax(pushed))
-            self._end(bool(wrong) or bool(pushed[j] > PUSHED), self._pushed_words(j, free), answer)
+            words = self._pushed_words(j, free)
+            if pushed[j] <= DOUBTFUL:  # that has not moved it
+                words = self._loose_words(int(np.argmax(self._excess(q))))
+            self._end(bool(wrong) or bool(pushed[j] > PUSHED), words, answer)
             return
         self._attempts += 1
         places = [part.mean(axis=0) for part in np.array_split(q_rows, PARTS)]
@@ -278,7 +334,7 @@ class ActivationCheck:
         else:
             # From the first amplitude to the largest one.
             part = self._attempts / (ATTEMPTS - 1)
-            amplitude = self._first ** (1.0 - part) * (MOST_AMPLITUDE * self._limit) ** part
+            amplitude = self._first ** (1.0 - part) * (MOST_AMPLITUDE * self.limit) ** part
             self._amplitude = np.where(self._open, amplitude, 0.0)
             self._again(t, q)
 
@@ -325,6 +381,21 @@ class ActivationCheck:
                 found, least = (delay, answer, fits), sum(scores)
         return found
 
+    def seen_delay(self) -> float:
+        """The delay that explains the last answer best, [s]; NaN if there is no answer, or delays
+        that are far apart explain it alike. Takes tenths of a second."""
+        if self._judged is None:
+            return float("nan")
+        (rows, known), delays = self._judged, np.union1d(SHORT_DELAYS, DELAYS)
+        scores = np.zeros(len(delays))
+        for k, delay in enumerate(delays):
+            answer = Answer.of(*rows, float(delay), self._adds_gravity, known)
+            judge = Judge(self._model, answer)
+            fits = (judge.fit(j, answer.tau[:, j], freely=True) for j in range(self._model.nv))
+            scores[k] = sum(fit.score for fit in fits)
+        alike = delays[scores < scores.min() + DELAY_EVIDENCE]
+        return float(delays[scores.argmin()]) if np.ptp(alike) <= DELAY_RANGE else float("nan")
+
     def _contradiction(self, answer: Answer) -> str:
         """What is wrong with the velocities, as the positions tell; empty if nothing is."""
         h = np.diff(answer.t)[:, None]
@@ -346,6 +417,13 @@ class ActivationCheck:
     def _pushed_words(self, j: int, fits: list[Fit]) -> str:
         name, unit = self._model.joint_names[j], units(self._model, j).effort
         return f"{name} is pushed by {fits[j].constant:.3g} {unit} that nobody sent"
+
+    def _loose_words(self, j: int) -> str:
+        return (
+            f"{self._model.joint_names[j]} went further or faster than its small torques should "
+            "lead it: has it friction that gave way, or less inertia than its model, or is a sign "
+            "or unit wrong?"
+        )
 
     def _conclude(self, fits: list[Fit], pushed: FloatArray, answer: Answer, delay: float) -> None:
         """Ends the check of an arm in which nothing has answered wrongly."""

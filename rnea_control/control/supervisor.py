@@ -61,7 +61,6 @@ class Supervisor(Machine):
         super().__init__(controller, on_change)
         self.settings, self.listening = settings, True
         self._workspace = Workspace(controller.model)
-        self._wanted = np.zeros(controller.model.nv)  # torques of the check
         self.state_period = feasibility.StatePeriod()
         self.misfit, self.seen_delay = "", math.nan
         self._waits_for = "for a subscription to the commands"  # while nobody listens
@@ -234,12 +233,8 @@ class Supervisor(Machine):
         if doubt:
             self.refuse_state(doubt)
             raise ControllerError(f"{doubt}; no torque is computed from it")
-        elapsed = t - controller.time
-        if elapsed > self.settings.state_gap or elapsed < 0.0:
-            check.interrupt()
-        if not self._latched and check.torque(t, q, v, self._wanted):
-            controller.command(t, q, v, self._wanted, elapsed, tau)
-            check.sent(t, q, v, tau)
+        gap = self.settings.state_gap
+        if not self._latched and check.answer(controller, t, q, v, gap, tau):
             self._bad_in_row = 0
         if self._latched or check.verdict is not None:
             self._end_check(t, q, v, tau)

@@ -28,7 +28,7 @@ from rnea_control.node.trajectory_input import TrajectoryAction, TrajectoryInput
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import ArmNode
 from rnea_control.ros.conventions import LATCHED, NEWEST, mode_event
-from rnea_control.ros.effort_command import EffortCommand, publisher_names
+from rnea_control.ros.effort_command import LAST_WORDS, EffortCommand, publisher_names
 from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
 from rnea_control.ros.raw_subscription import RawSubscription
@@ -58,13 +58,6 @@ STOPS = tuple(
 )
 
 NO_CLOCK = "use_sim_time is true, and nothing has come on /clock"
-LAST_WORDS = {
-    "guarded": "stopped. rnea_sentinel holds the arm from now on, unless it is ended as well",
-    "gravity": "stopped. The last command, the gravity torque, stays in force and balances the arm "
-    "like a pencil on its tip: without brakes or friction it drifts away within seconds. Engage "
-    "the brakes, or deactivate the effort controller",
-    "zero": "stopped. The last command is zero torque: without brakes the arm falls",
-}
 
 
 class Configured:

@@ -43,7 +43,7 @@ from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.effort_command import Command
+from rnea_control.ros.effort_command import Command, send_last
 from rnea_control.ros.loop_records import LoopStatistics
 from rnea_control.ros.native_loop import PREDICTION_PERIOD
 
@@ -51,8 +51,6 @@ from rnea_control.ros.native_loop import PREDICTION_PERIOD
 LONGEST_WAIT, LOOKS = 0.05, 0.3
 # Time may be ahead of the stamps by so much without a word, [s].
 LONGEST_AHEAD = 0.05
-# The last torques come at this period, until the very last one and for this long at most, [s].
-APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
 # How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
 # stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
 LONGEST_WAIT_FOR_REST = 3.0
@@ -300,11 +298,7 @@ class ControlLoop(PythonTicks):
         except ControllerError as error:
             self.log.say("error", "holding torque", f"{error}; the last command stays in force")
             return
-        for _ in range(round(LONGEST_APPROACH / APPROACH_PERIOD)):
-            there = self.controller.approach(target, APPROACH_PERIOD, self.command.torque)
-            if not self._command_arm() or there:
-                return
-            time.sleep(APPROACH_PERIOD)
+        send_last(self.controller, target, self.command.torque, self._command_arm)
 
     def warm_up(self) -> None:
         """Answers a few states, and plans a motion, by a loop like this one whose commands are not

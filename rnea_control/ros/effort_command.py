@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from rclpy.duration import Duration
@@ -10,6 +11,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
+from rnea_control.array_types import FloatArray
+from rnea_control.control import Controller
 from rnea_control.exceptions import ParameterError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.ros.rcl_calls import GID_SIZE
@@ -24,6 +27,16 @@ UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
 # For the last torques to arrive: a subscription that hangs does not keep the process.
 LONGEST_WAIT = Duration(seconds=0.5)
+# The last torques come at this period, until the very last one and for this long at most, [s].
+APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
+# The effect of the last command, by the parameter `last_command`, or by who has the arm then.
+LAST_WORDS = {
+    "guarded": "stopped. rnea_sentinel holds the arm from now on, unless it is ended as well",
+    "gravity": "stopped. The last command, the gravity torque, stays in force and balances the arm "
+    "like a pencil on its tip: without brakes or friction it drifts away within seconds. Engage "
+    "the brakes, or deactivate the effort controller",
+    "zero": "stopped. The last command is zero torque: without brakes the arm falls",
+}
 
 
 def publishers_of(node: Node, topic: str) -> dict[bytes, str]:
@@ -40,6 +53,25 @@ def publishers_of(node: Node, topic: str) -> dict[bytes, str]:
 def publisher_names(node: Node, topic: str) -> list[str]:
     """The full names of the nodes that publish on a topic, as far as they are known."""
     return [name for name in publishers_of(node, topic).values() if name]
+
+
+def send_last(
+    controller: Controller, target: FloatArray, tau: FloatArray, send: Callable[[], bool]
+) -> None:
+    """Sends the last torques, which the hardware applies for ever: those on the way to `target`
+    within the controller's rate limit, and that.
+
+    Args:
+        controller: knows the torque in force.
+        target: shape (nv,), [Nm] or [N].
+        tau: filled before each call of `send`, shape (nv,).
+        send: commands `tau`; whether it did: if not, this ends.
+    """
+    for _ in range(round(LONGEST_APPROACH / APPROACH_PERIOD)):
+        there = controller.approach(target, APPROACH_PERIOD, tau)
+        if not send() or there:
+            return
+        time.sleep(APPROACH_PERIOD)
 
 
 class Command:

@@ -21,12 +21,14 @@ from rnea_control.commands.evidence import (
     Evidence,
     LoadedController,
     Machine,
+    Move,
     State,
     Status,
     Topic,
 )
 from rnea_control.commands.finding import LEVELS, Finding
 from rnea_control.commands.machine_checks import cpu_quota, priorities_of
+from rnea_control.control.activation_check import Verdict
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.ros.middleware import Transports
@@ -216,6 +218,15 @@ def silent(node: str) -> Evidence:
     return changed(parameters={**HEALTHY.parameters, node: None})
 
 
+def moved(
+    words: str = "", wrong: bool = False, verified: int = 7, told: bool = False, **what: object
+) -> Evidence:
+    """The arm was moved, and some of its joints answered as the model says."""
+    joints = np.arange(7) < verified
+    verdict = Verdict(wrong, words, None, joints, told=told)
+    return changed(move=Move(**{"verdict": verdict, **what}))
+
+
 def simulated(clock: bool, use: bool) -> Evidence:
     def time(number: int, one: State) -> int:
         return number * SECOND // 1000
@@ -244,6 +255,9 @@ JTC = Endpoint("/jtc", "trajectory_msgs/msg/JointTrajectory")
 GUARD = HEALTHY.commands_topic.subscriptions[1:]
 REQUIRED = replace(set_to(require_sentinel=True), nodes=without(SENTINEL).nodes)
 UNRELIABLE, RELIABLE = Endpoint(CONTROLLER, COMMAND_TYPE, False), Endpoint("/hw", COMMAND_TYPE)
+PUSHED = "joint2 is pushed by 60 Nm that nobody sent"
+LOST = Move(failure="no joint_states", last_command="The last command is zero torque")
+SIGN = "the torque of joint2 has the wrong sign"
 CASES: list[tuple[str, Evidence, str]] = [
     ("parameters-missing", without(CONTROLLER), "/rnea_controller is not there, and no file"),
     ("parameters-missing", changed(file_fault="my.yaml cannot be read"), "my.yaml cannot be read"),
@@ -325,6 +339,19 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("payload-at-origin", set_to(payload__mass=0.001), "0.001 kg"),
     ("gravity-differs", felt(3.0 * holding_torque()), "joints are 3 times the torques"),
     ("rotor-inertia", set_to(**NO_ARMATURE), "joint7 ("),
+    ("move-refused", changed(move=Move(refusal="nobody can be asked")), "nobody can be asked"),
+    ("move-ended", changed(move=LOST), "no joint_states. The last command is zero torque"),
+    ("arm-moved-off", moved(PUSHED, verified=0, moved_off=True), "joint2 is pushed"),
+    ("arm-moved-off", moved(PUSHED, True, 0, moved_off=True), "joint2 is pushed"),
+    ("arm-moved-off", moved(moved_off=True), "left its place"),
+    ("wires-wrong", moved(PUSHED, True, 0, moved_off=True, likely=SIGN), f"{SIGN} (seen: joint2"),
+    ("wires-wrong", moved("joint2 did not answer", True, 0), "joint2 did not answer"),
+    ("wires-wrong", moved("the velocity is zero", True, 0, True, moved_off=True), "is zero"),
+    ("wires-doubtful", moved("joint7 did not answer", verified=6), "joint7 did not answer"),
+    ("wires-unknown", moved("no joint answers to 25 %", verified=0), "no joint answers to 25 %"),
+    ("wires-right", moved(delay=0.0021), "all 7 joints answered as the model says; torques act 2 "),
+    ("wires-right", moved(delay=0.0004), "less than 1 ms"),
+    ("wires-right", moved(), "as the model says"),
     ("gave-way", reporting(gave_way="2", gave_way_last="joint2 was off"), "last as joint2 was off"),
     ("limits-at-work", reporting(effort_limit_at_work="joint4 0.310 s"), "joint4 0.310 s"),
     ("states-refused", reporting(states_refused="4"), "states refused: 4"),

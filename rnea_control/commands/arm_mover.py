@@ -1,0 +1,307 @@
+"""`move`: the part of `rnea_doctor --move` after all other checks. It asks, has each joint answer
+to small torques by commands of its own, and leaves a last command that was chosen beforehand."""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+from rclpy.logging import LoggingSeverity
+from sensor_msgs.msg import JointState
+
+from rnea_control.commands.command_checks import EFFORT_CONTROLLER_INACTIVE, MANAGER_SILENT
+from rnea_control.commands.controller_checks import SENTINEL_REQUIRED
+from rnea_control.commands.evidence import Evidence, Move
+from rnea_control.commands.finding import Finding
+from rnea_control.commands.live_watch import LiveWatch
+from rnea_control.control import Controller, SupervisionSettings
+from rnea_control.control import activation_check as codes
+from rnea_control.control.requested_check import SETTLING, RequestedCheck, warm_up
+from rnea_control.exceptions import (
+    AnothersState,
+    JointStateError,
+    OtherJoints,
+    RneaControlError,
+    listed,
+)
+from rnea_control.messages.state_intake import StateIntake
+from rnea_control.model.robot_model import units
+from rnea_control.node.parameters import InForce, in_force
+from rnea_control.ros.conventions import NEWEST, QUIET
+from rnea_control.ros.effort_command import LAST_WORDS, EffortCommand, send_last
+from rnea_control.ros.guarded_node import GuardedNode
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.real_time import RealTime, RealTimeSettings
+
+Running = Callable[[], bool]
+LONGEST = 15.0  # time that the check may take [s]
+FIRST_STATE = 2.0  # time in which the first state must come [s]
+WAIT = 0.02  # time between two looks at signals and objections while no state comes [s]
+LOOK = 0.1  # the same while the question waits for its answer [s]
+YES = ("y", "yes")
+KEYS = signal.SIGTSTP, signal.SIGQUIT  # beside Ctrl-C, which ends every command
+NO_TERMINAL = "nobody can be asked, as stdin is not a terminal: give --yes to move without"
+
+
+def move(
+    evidence: Evidence, found: list[Finding], namespace: str, agreed: bool, running: Running
+) -> Move:
+    """Moves the arm, if nothing speaks against it and it is agreed to.
+
+    Args:
+        evidence: of the running system, and what was `found` in it.
+        namespace: of the arm; empty for none.
+        agreed: whether no question is asked.
+        running: whether to go on.
+    """
+    if not (agreed or _is_terminal()):
+        return Move(refusal=NO_TERMINAL)
+    if refusal := _unsafe(found):
+        return Move(refusal=refusal)
+    model = evidence.settings.model
+    if model is None:
+        return Move(refusal="there is no model of the arm")
+    try:
+        given = in_force(evidence.settings, model)
+        with ExitStack() as undo:
+            mover = _Mover(evidence, given, namespace, undo)
+            if refusal := mover.watch.wait():
+                return Move(refusal=refusal)
+            say(mover.announcement())
+            # The answer may have taken long.
+            if not agreed and (refusal := _refusal(running) or mover.watch.look_again()):
+                return Move(refusal=refusal)
+            return mover.run(running)
+    except RneaControlError as error:
+        return Move(refusal=error.with_code)
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Prints beside the findings, if anybody reads that."""
+    if sys.stderr is not None:  # it may be closed
+        with suppress(OSError):
+            print(text, end=end, file=sys.stderr, flush=True)
+
+
+def _unsafe(found: list[Finding]) -> str:
+    """The findings with which the arm is not moved; empty if there are none."""
+    # The sentinel must be absent here, and the effort controller known to be active.
+    needed = EFFORT_CONTROLLER_INACTIVE.name, MANAGER_SILENT.name
+    codes_found = [
+        each.code
+        for each in found
+        if (each.level == "error" and each.code != SENTINEL_REQUIRED.name) or each.code in needed
+    ]
+    named = listed(list(dict.fromkeys(codes_found)))
+    return f"it is not safe to move the arm with {named}" if named else ""
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
+
+
+def _refusal(running: Running) -> str:
+    """Asks on the terminal; why the arm is not to be moved, empty if it is."""
+    say("Move the arm? [y/N] ", end="")
+    while running():
+        if select.select([sys.stdin], [], [], LOOK)[0]:
+            answer = sys.stdin.readline().strip().lower()
+            return "" if answer in YES else "the answer to the question was not yes"
+    return "interrupted at the question"
+
+
+class _Mover:
+    """Moves the arm by commands of its own; `undo` takes all down again.
+
+    Attributes:
+        watch: whether that is possible.
+    """
+
+    def __init__(self, evidence: Evidence, given: InForce, namespace: str, undo: ExitStack) -> None:
+        values, self._model = given.values, given.model
+        self._given = given
+        self._simulated = evidence.simulated
+        settings = SupervisionSettings.of(values, simulated=self._simulated)
+        self._timeout = settings.state_timeout
+        self._real_time = RealTime(RealTimeSettings.of(values))
+        self._controller = Controller(given.model, given.controller)
+        keeps_gravity = values["last_command"] == "gravity"
+        self._check = RequestedCheck(self._controller, settings, keeps_gravity)
+        # The number distinguishes two rnea_doctor that run at once.
+        self._node = GuardedNode(f"rnea_doctor_{os.getpid()}", namespace=namespace, **QUIET)
+        undo.callback(self._node.destroy_node)
+        self._node.get_logger().set_level(LoggingSeverity.WARN)
+        topic, reliability = evidence.commands_topic.name, values["command_reliability"]
+        self._command = EffortCommand(self._node, topic, reliability, self._model.nv)
+        undo.callback(self._command.destroy)
+        self._heard = RawSubscription(self._node, JointState, "joint_states", NEWEST)
+        undo.callback(self._heard.destroy)
+        self._states = StateIntake(self._model.joint_names, self._timeout)
+        self.watch = LiveWatch(self._node, evidence, self._model.joint_names, self._command)
+        undo.callback(self.watch.destroy)
+        warm_up(given.model, given.controller)
+
+    def announcement(self) -> str:
+        """What is about to happen, in words."""
+        joints = range(self._model.nv)
+        torques = [
+            f"{self._model.joint_names[j]} {codes.FIRST_AMPLITUDE * limit:.2g} "
+            f"({codes.MOST_AMPLITUDE * limit:.3g}) {units(self._model, j).effort}"
+            for j, limit in zip(joints, self._check.limit, strict=True)
+        ]
+        firmware = self._given.controller.hardware_compensates_gravity
+        base = "of the hardware" if firmware else f"on {self._command.topic}"
+        return (
+            f"rnea_doctor will move the arm. For 0.1 to 2 s, each joint gets small torques to and "
+            f"fro, beside the gravity torque {base}: at most {listed(torques)}; in parentheses "
+            "where a joint does not answer to less.\n"
+            f"It ends where a joint is {codes.FURTHEST:g} rad ({codes.FURTHEST_SLIDING:g} m) off, "
+            f"and in any case after {LONGEST:g} s; Ctrl-C ends it.\n"
+            f"Then {self._ending()}\n"
+            "Support the arm, keep people out of its reach, and have a hand on the emergency stop."
+        )
+
+    def _ending(self) -> str:
+        """The last command, in words."""
+        zero = "zero torque, by which an arm without brakes falls"
+        if self._given.controller.hardware_compensates_gravity:
+            return "the last command, which stays in force, is zero torque."
+        if self._given.values["last_command"] == "zero":
+            return f"the last command, which stays in force, is {zero} (last_command: zero)."
+        return (
+            f"the arm is held for {SETTLING:g} s, and the last command, which stays in force, is "
+            "the gravity torque, under which it drifts away within seconds (last_command: "
+            f"gravity). If the wires are wrong, or the arm moves off or out of sight, it is {zero}."
+        )
+
+    def run(self, running: Running) -> Move:
+        """Has the joints answer; what came of it."""
+        check = self._check
+        while self._heard.poll() is not None:
+            pass  # states of before are not answered
+        with self._undisturbed():
+            try:
+                self._answer_states(running)
+            except RneaControlError as error:
+                check.abandon(str(error))
+            finally:
+                self._send_last()
+        return self._outcome()
+
+    def _send_last(self) -> None:
+        """Commands the torque that the hardware applies for ever, if it got one."""
+        check = self._check
+        if not check.has_commanded:
+            return
+        if not check.is_over:
+            check.abandon("rnea_doctor has failed")
+        target, torque = check.last_command(), self._command.torque
+        send_last(self._controller, target, torque, self._publish)
+
+    def _publish(self) -> bool:
+        self._command.publish()
+        return True
+
+    @contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        """With the priority of the controller's loop, without search for garbage, and with all keys
+        of a terminal ending the check that would stop or end the process."""
+
+        def stop(signal_number: int, frame: object) -> None:
+            self._check.stop("interrupted")
+
+        previous = {number: signal.signal(number, stop) for number in KEYS}
+        self._real_time.enter_process()
+        gc.disable()
+        try:
+            self._real_time.enter_thread()
+            yield
+        finally:
+            gc.enable()
+            self._real_time.leave()
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def _answer_states(self, running: Running) -> None:
+        """Answers each state with a command, until the check is over."""
+        check, began = self._check, time.monotonic()
+        while True:
+            taken, now = self._heard.take(WAIT), time.monotonic()
+            if self.watch.objection:
+                check.abandon(self.watch.objection)
+            elif not running():
+                check.stop("interrupted")
+            elif now - began > LONGEST:
+                check.stop(f"it has taken {LONGEST:g} s")
+            silence = self._silence(now, began)
+            if silence or now - began > LONGEST + FIRST_STATE:
+                check.abandon(silence or check.failure)
+            if check.is_over:
+                return
+            if taken is not None and self._is_new(taken, now):
+                states = self._states
+                if not check.answer(states.time, states.q, states.v, self._command.torque):
+                    return
+                self._publish()
+            elif not (running() or check.has_commanded):
+                return  # there is nothing to end
+
+    def _silence(self, now: float, began: float) -> str:
+        """That states have stopped, or not begun, in words; empty if they come."""
+        if not self._states.begun:
+            late = now - began > FIRST_STATE
+            return f"no joint_states came for {FIRST_STATE:g} s" if late else ""
+        silent = now - self._states.came_at
+        # In simulated time a pause is no fault.
+        if self._simulated or silent <= self._timeout:
+            return ""
+        return f"no joint_states with a new stamp for {silent:.2g} s"
+
+    def _is_new(self, taken: Any, now: float) -> bool:
+        """Takes a state in; whether it is one of the arm with a new stamp.
+
+        Raises:
+            CdrError, JointStateError: it is of no use, or its stamp is not soon after the last one.
+        """
+        states = self._states
+        try:
+            stamp = states.take(taken.data, taken.count, taken.publisher, now)
+        except (OtherJoints, AnothersState):
+            return False
+        gap = states.gap(stamp)
+        if gap < 0.0 or gap > self._timeout:
+            raise JointStateError(f"the stamps of joint_states jumped by {gap:+.3f} s")
+        if states.begun and gap == 0.0:
+            return False
+        states.place(stamp, now)
+        return True
+
+    def _outcome(self) -> Move:
+        """What the check has found."""
+        check, verdict = self._check, self._check.verdict
+        if not check.has_commanded:
+            return Move(refusal=check.failure or "no torque was commanded")
+        objection = self.watch.objection
+        if verdict is not None and verdict.words and (objection := self.watch.look_again()):
+            verdict = None  # that is why the arm did not answer
+        if objection:
+            check.abandon(objection)
+        sent = "gravity" if check.ends_with_gravity else "zero"
+        if self._given.controller.hardware_compensates_gravity:
+            words = "The last command is zero torque"
+        else:
+            words = f"rnea_doctor has {LAST_WORDS[sent]}"
+        say(words)
+        likely, delay = "", math.nan
+        if verdict is not None:
+            likely = verdict.likely(self._model)
+            delay = check.seen_delay() if not verdict.words else verdict.delay
+        return Move("", check.failure, words, check.moved_off, verdict, likely, delay)
