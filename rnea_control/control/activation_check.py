@@ -145,8 +145,7 @@ class ActivationCheck:
         self._attempt_at, self._amplitude = float("inf"), np.zeros(model.nv)
         self._interruptions = 0
         self._obeyed = False  # whether the last command was the wanted torque
-        # States and commands of the last attempt, and number of the states that were judged.
-        self._judged: tuple[Recorded, int] | None = None
+        self._judged: Recorded | None = None  # states and commands of the last attempt
 
     def warm_up(self, q: FloatArray) -> None:
         """Has everything loaded that a check needs, with an arm that stands still at `q`, shape
@@ -290,7 +289,7 @@ class ActivationCheck:
         )
         now = t_rows, q_rows, v_rows, tau_rows
         answer = Answer.of(*now, self._delay, self._adds_gravity)
-        self._judged = now, len(answer)
+        self._judged = now
         if len(answer) < QUIET_STATES // 2:
             return
         if words := self._contradiction(answer):
@@ -386,10 +385,10 @@ class ActivationCheck:
         that are far apart explain it alike. Takes tenths of a second."""
         if self._judged is None:
             return float("nan")
-        (rows, known), delays = self._judged, np.union1d(SHORT_DELAYS, DELAYS)
+        delays = np.union1d(SHORT_DELAYS, DELAYS)
         scores = np.zeros(len(delays))
         for k, delay in enumerate(delays):
-            answer = Answer.of(*rows, float(delay), self._adds_gravity, known)
+            answer = Answer.of(*self._judged, float(delay), self._adds_gravity)
             judge = Judge(self._model, answer)
             fits = (judge.fit(j, answer.tau[:, j], freely=True) for j in range(self._model.nv))
             scores[k] = sum(fit.score for fit in fits)

@@ -12,7 +12,7 @@ from rnea_control.control.laws import Model
 from rnea_control.node.control_loop import ControlLoop
 
 LOOKED_AT = 0.5  # time whose motion is looked at [s]
-REMEMBERED, FEWEST = 12, 4  # delays by motion that are remembered, and that make one
+REMEMBERED, FEWEST = 12, 4  # delays that are remembered, and that make one
 SURE = 0.25  # part of them that may be shorter than what is told: a model that is off adds to some
 
 
@@ -26,13 +26,14 @@ class DelayWatch:
     def __init__(self, loop: ControlLoop) -> None:
         self._loop = loop
         self._found: deque[float] = deque(maxlen=REMEMBERED)
-        self._age = math.nan
+        self._ages: deque[float] = deque(maxlen=REMEMBERED)  # by efforts
 
     def look(self) -> None:
         """Measures, and tells the supervisor, which knows gains that are too high for it."""
         loop, controller = self._loop, self._loop.controller
         settings = controller.settings
-        self._age = loop.torque_age()
+        if math.isfinite(age := loop.torque_age()):
+            self._ages.append(age)
         if controller.is_moving and settings.control_law.model is not Model.none:
             with loop.lock:
                 rows = loop.consistent(lambda: controller.recorded(LOOKED_AT))
@@ -46,8 +47,8 @@ class DelayWatch:
     def delay(self) -> float:
         """The delay that is seen, [s]; NaN where it is not known."""
         verdict = self._loop.supervisor.verdict
-        if math.isfinite(self._age):
-            return self._age
+        if len(self._ages) >= FEWEST:
+            return min(self._ages)  # a busy machine adds to some
         if len(self._found) >= FEWEST:
             return sorted(self._found)[int(SURE * len(self._found))]
         return math.nan if verdict is None else verdict.delay

@@ -1,5 +1,5 @@
 """Breaks arms in all ways of the catalogue, and writes the table of docs/safety.md:
-`python test/accidents/table.py`.
+`python test/accidents/accident_table.py`.
 
 `--healthy` runs right arms instead, on ten kinds with three laws and two gains, and says what has
 stopped them; it writes nothing.
@@ -31,7 +31,7 @@ BROKEN = ("panda", "ur5", "ur10", "tiago")
 GAINS = ((100.0, 20.0), (400.0, 40.0))
 LAWS = (ControlLaw.computed_torque, ControlLaw.feedforward_pd, ControlLaw.pd_gravity)
 ORIGIN = (
-    "Written by `python test/accidents/table.py`: Panda, UR5, UR10 and TIAGo's arm with its lift, "
+    "Written by `python test/accidents/accident_table.py`: Panda, UR5, UR10 and TIAGo's arm with its lift, "
     "in MuJoCo with friction and rotors; computed torque with `p: 100`, `d: 20` and `p: 400`, "
     "`d: 40`; everything else by default. A row stands for {rows} runs in all: of other joints, "
     "arms and gains, at rest, in gentle and in fast motion. *Refused* are those that the check at "
