@@ -115,6 +115,7 @@ class Configured:
         self._hear_operator(undo)
         self.delay_watch = DelayWatch(self.loop)
         self.model_watch = ModelWatch(self.loop, parameters["payload.link"] or None)
+        undo.callback(self.loop.await_cause)
         undo.callback(self._publish_changes)
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
         self.loop.warm_up()
@@ -304,6 +305,7 @@ class Configured:
             self._tell_sentinel()
         if self.loop.supervisor.mode is Mode.POWERLESS:
             self._take_power_off()
+        self.loop.explain()
         streaming = self.loop.running and self.loop.supervisor.streaming
         if streaming and self._parameters["activate_effort_controller"]:
             self.effort_controller.activate()

@@ -8,6 +8,7 @@ time a pause or a slow simulator is no fault, and the stamps alone decide.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from array import array
 from collections import deque
@@ -100,6 +101,7 @@ class ControlLoop(PythonTicks):
         }
         super().__init__(controller, command, handover, timeout, times, clock, logger)
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
+        self._search: threading.Thread | None = None  # for the cause of a fault
         self.changed_at = 0.0
 
     @property
@@ -224,8 +226,6 @@ class ControlLoop(PythonTicks):
                 self._hear_stop(None if pressed < 0 else bool(pressed), np.array(gid).tobytes())
             if self.running:
                 self.supervisor.follow_up(self.controller.tell())
-        if self.supervisor.unexplained:
-            self._find_cause()
         self.look_at_clock()
         period = self.supervisor.state_period.shortest
         numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
@@ -239,11 +239,23 @@ class ControlLoop(PythonTicks):
             )
         self.log.flush()
 
+    def explain(self) -> None:
+        """Has a thread look for what is likely to be behind a fault, or behind what the check at
+        activation found, if that was not said yet: the search takes tenths of a second, and
+        whoever must hear of the fault itself does not wait for it."""
+        searches = self._search is not None and self._search.is_alive()
+        if self.supervisor.unexplained and not searches:
+            self.supervisor.unexplained = False
+            self._search = threading.Thread(target=self._find_cause, name="cause", daemon=True)
+            self._search.start()
+
+    def await_cause(self) -> None:
+        """Waits until no thread looks for a cause any more."""
+        if self._search is not None:
+            self._search.join()
+
     def _find_cause(self) -> None:
-        """Says what is likely to be behind a fault, or behind what the check at activation found;
-        the search holds no lock."""
         supervisor = self.supervisor
-        supervisor.unexplained = False
         with self.lock:
             rows = self.consistent(lambda: self.controller.recorded(EXPLAINED))
         cause = self.rivals() or supervisor.cause(rows)
@@ -253,9 +265,9 @@ class ControlLoop(PythonTicks):
                 supervisor.tell_cause(cause)
             if verdict is not None and supervisor.mode not in (Mode.FAULT, Mode.POWERLESS):
                 supervisor.checked_cause = cause
-                self.log.say(
-                    "error" if verdict.wrong else "warning", "check", verdict.explanation(cause)
-                )
+                severity = "error" if verdict.wrong else "warning"
+                self.log.say(severity, "check", verdict.explanation(cause))
+        self.log.wake()
 
     def torque_age(self) -> float:
         """The age of the torque that the robot applied when the last state came, [s]; NaN if the

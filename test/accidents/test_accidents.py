@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from accident_run import Outcome, run
+from accident_table import BROKEN, GAINS
 from accidents import Accident, When, accidents, healthy
 from broken_arm import KINDS, Kind
-from accident_table import BROKEN, GAINS
 
 from rnea_control.control import ControlLaw, Mode
 
@@ -138,4 +138,6 @@ def test_no_accident_goes_on(kind_name: str, gains: tuple[float, float]) -> None
 def test_every_accident_is_in_the_table_of_the_safety_page() -> None:
     page = (Path(__file__).parents[2] / "docs" / "safety.md").read_text()
     groups = {each.group for name in BROKEN for each in accidents(KINDS[name])}
-    assert not [group for group in groups if f"| {group} |" not in page], "accidents/accident_table.py"
+    assert not [group for group in groups if f"| {group} |" not in page], (
+        "accidents/accident_table.py"
+    )
