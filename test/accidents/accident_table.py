@@ -32,11 +32,13 @@ GAINS = ((100.0, 20.0), (400.0, 40.0))
 LAWS = (ControlLaw.computed_torque, ControlLaw.feedforward_pd, ControlLaw.pd_gravity)
 ORIGIN = (
     "Written by `python test/accidents/accident_table.py`: Panda, UR5, UR10 and TIAGo's arm with "
-    "its lift, in MuJoCo with friction and rotors; computed torque with `p: 100`, `d: 20` and `p: 400`, "
-    "`d: 40`; everything else by default. A row stands for {rows} runs in all: of other joints, "
-    "arms and gains, at rest, in gentle and in fast motion. *Refused* are those that the check at "
-    "activation ends, with `activation.check: refuse`; the other columns are without a check, "
-    "worst of all runs. **BROKEN** marks what is against the promises of this page."
+    "its lift, in MuJoCo with friction and rotors; computed torque with `p: 100`, `d: 20` and "
+    "`p: 400`, `d: 40`; everything else by default. A row stands for runs of other joints, arms "
+    "and gains, at rest, in gentle and in fast motion, {rows} in all. *Refused* are those that the "
+    "check at activation ends, with `activation.check: refuse`; the other columns are without a "
+    "check, worst of all runs. TIAGo's lift moves at 0.07 m/s at most, and falls faster until its "
+    "brake closes, 60 ms after the controller has let go. **BROKEN** marks what is against the "
+    "promises of this page."
 )
 HEAD = (
     "| what is wrong | refused | stopped, of those off their way | named | "
