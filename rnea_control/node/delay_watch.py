@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from rnea_control.control import feasibility
+from rnea_control.control import Mode, feasibility
 from rnea_control.control.arm_answer import measured_delay
 from rnea_control.control.laws import Model
 from rnea_control.node.control_loop import ControlLoop
@@ -32,7 +32,10 @@ class DelayWatch:
         """Measures, and tells the supervisor, which knows gains that are too high for it."""
         loop, controller = self._loop, self._loop.controller
         settings = controller.settings
-        if math.isfinite(age := loop.torque_age()):
+        age = loop.torque_age()
+        if loop.supervisor.mode not in (Mode.HOLDING, Mode.MOVING):
+            self._ages.clear()  # torques of others may act, which are none of the last commands
+        elif math.isfinite(age):
             self._ages.append(age)
         if controller.is_moving and settings.control_law.model is not Model.none:
             with loop.lock:

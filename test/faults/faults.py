@@ -33,6 +33,8 @@ FULL_SPEED, SETTLED = 500, round(2000 * LEG) + 500
 AFTER = 1600
 # A stop takes up to 1.06 s; the fault must be found first.
 STOP = 1200
+# An arm that does not obey gets no torque any more.
+LET_GO = 250
 ELBOW, WRIST = 3, 6
 
 
@@ -225,6 +227,28 @@ def kill_controller_with_payload(bench: FaultBench) -> Window:
     return signalled("controller", SIGKILL)(bench)
 
 
+def reversed_elbow(killed: bool) -> Run:
+    """The torque of the elbow gets the wrong sign at full speed, and the controller is killed at
+    once or not; whoever has the arm then must let go of it."""
+
+    def run(bench: FaultBench) -> Window:
+        begin = bench.move(FULL_SPEED - 100)
+        bench.arm.ask("patience", on=False)
+        fault = bench.arm.ask("reverse", at=begin + FULL_SPEED, joint=ELBOW)
+        if killed:
+            bench.until(fault)
+            bench.signal(bench.controller, SIGKILL)
+        bench.until(fault + AFTER)
+        commands = bench.commands
+        late = commands["torque"][commands["tick"] > fault + LET_GO]
+        if len(late) and np.abs(late).max() > 0.0:
+            bench.broken.append(f"{np.abs(late).max():.3g} Nm {LET_GO} ms after")
+        # What the arm does without a torque and without brakes is not looked at.
+        return Window(fault, fault + LET_GO, there_and_back().positions)
+
+    return run
+
+
 def guided(do: str, **how: object) -> Run:
     """Under gravity_compensation, which follows no motion: at rest."""
 
@@ -325,7 +349,7 @@ def _law(law: str, mass: float = 0.0) -> dict:
 
 # Rows by key. Those that pytest runs by default, and with what explores; those of the action.
 QUICK = {"silent", "kill_controller_with_payload", "requests"}
-EXPLORED = {"kill_controller", "stop_controller", "deactivate_node"}
+EXPLORED = {"reversed", "kill_controller_reversed", "kill_controller", "stop_controller", "deactivate_node"}
 BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
 
 
@@ -353,6 +377,7 @@ _GOES_ON = Bound(astray=0.05, goal=0.01)
 # Nothing but a machine that gets busy can disturb it.
 _GOES_ON_AS_EVER = Bound(astray=0.02, goal=0.002)
 _STOPS = Bound(rest=STOP)
+_LETS_GO = Bound(rate=75.0, speed=math.inf, beyond=math.inf)
 # From full speed, along the path.
 _STOPS_AT_ONCE = Bound(astray=0.02, rest=300)
 # While nothing is measured for a second, the error of the model, here its friction, adds up.
@@ -497,6 +522,13 @@ _MODEL = (
     ),
     Fault("attached", "2 kg attached").by(
         arm_does("load", goes_on=True, loaded=True), Bound(astray=0.3)
+    ),
+    # It falls then, as the simulated arm has no brakes.
+    Fault("reversed", "the elbow's torque has the wrong sign").by(
+        reversed_elbow(killed=False), _LETS_GO, says="powerless: "
+    ),
+    Fault("kill_controller_reversed", "the same, and the controller is killed").by(
+        reversed_elbow(killed=True), _LETS_GO, says="-> powerless"
     ),
     # The model gives the wrist so little inertia that limits hardly hold it.
     Fault("push_wrist", "5 Nm at the wrist for 0.2 s").by(

@@ -79,6 +79,7 @@ class FaultyArm(SimulatedArm):
         self._published: State | None = None
         self._rng = np.random.default_rng(12)
         self._push_until, self._push_torque = 0, np.zeros(self.model.nv)
+        self._signs = np.ones(self.model.nv)
         self._braking = False
         self._ignoring = False
         self._free_ranges = self._physics._physics.jnt_range.copy()
@@ -108,6 +109,10 @@ class FaultyArm(SimulatedArm):
         self._push_torque[:] = 0.0
         self._push_torque[joint] = torque
         self._push_until = self.ticks + periods
+
+    def reverse(self, joint: int) -> None:
+        """From now on the torque of a joint has the wrong sign."""
+        self._signs[joint] = -1.0
 
     def block(self, joint: int, room: float) -> None:
         """A hard stop on both sides of a joint, `room` [rad] away."""
@@ -248,14 +253,12 @@ class FaultyArm(SimulatedArm):
             data.qpos[physics._position_index] += self.period * v
             return
         step = self._physics.step
-        pushed = self.ticks < self._push_until
-        if pushed:
-            self._physics.step = lambda torque: step(torque + self._push_torque)
+        push = self._push_torque * (self.ticks < self._push_until)
+        self._physics.step = lambda torque: step(self._signs * torque + push)
         try:
             super().advance()
         finally:
-            if pushed:
-                del self._physics.step
+            del self._physics.step
 
     def destroy_node(self) -> None:
         self._subscription.destroy()
