@@ -349,7 +349,8 @@ def _law(law: str, mass: float = 0.0) -> dict:
 
 # Rows by key. Those that pytest runs by default, and with what explores; those of the action.
 QUICK = {"silent", "kill_controller_with_payload", "requests"}
-EXPLORED = {"reversed", "kill_controller_reversed", "kill_controller", "stop_controller", "deactivate_node"}
+EXPLORED = {"kill_controller", "stop_controller", "deactivate_node"}
+EXPLORED |= {"reversed", "kill_controller_reversed"}
 BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
 
 

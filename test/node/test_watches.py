@@ -22,6 +22,7 @@ from std_msgs.msg import String
 
 from rnea_control.control import (
     ControllerSettings,
+    Event,
     Gains,
     MotionRequest,
     SafetySettings,
@@ -199,3 +200,14 @@ def test_reported_efforts_tell_the_age_of_the_torques() -> None:
     arm.watch.look()
     assert 0.0 < arm.watch.delay < 7.0
     assert arm.loop.supervisor.seen_delay == arm.watch.delay
+
+
+def test_torques_of_the_sentinel_tell_no_age_of_the_own_ones() -> None:
+    arm = LateArm(3, reports_efforts=True).run(0.1)
+    for _ in range(FEWEST + 1):
+        arm.watch.look()
+        arm.run(0.1)
+    assert math.isfinite(arm.watch.delay)
+    arm.loop.supervisor.happen(Event.TAKEN_OVER, "the sentinel has revoked it")
+    arm.watch.look()
+    assert math.isnan(arm.watch.delay) and math.isnan(arm.loop.supervisor.seen_delay)
