@@ -89,6 +89,8 @@ def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, obj
         # PD without a model is far off, and shows how far.
         "max_position_errors": {joint: 0.0 for joint in model.joint_names},
         "saturation_timeout": 0.0,
+        # It would move the arm off the start of the trajectory, by some hundredths of a radian.
+        "activation": {"check": "off"},
     }
 
 
