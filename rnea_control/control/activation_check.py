@@ -152,7 +152,7 @@ class ActivationCheck:
         (nv,). The check is of no use then."""
         v, tau, period = np.zeros_like(q), np.zeros_like(q), 0.001
         states = QUIET_STATES + int(self._codes.shape[1] * self._chip / period) + 5
-        for k in range(states):  # past a verdict
+        for k in range(states):  # past a first judgement
             self.torque(period * k, q, v, tau)
             self.sent(period * k, q, v, tau)
 

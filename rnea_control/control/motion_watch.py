@@ -9,7 +9,7 @@ something acts on it. In this order; parts are those of each joint's velocity or
 4. **Driving torque**: an external torque (momentum_observer.py) that acts along the motion.
 5. **Driving power**: the same of all joints together.
 6. **Contact torque**: an external torque against the desired motion that has grown since the joint
-   began to slide that way, so that friction, however large, is none.
+   began to slide that way, so that friction is none, up to half of the effort limit.
 7. **External torque**, in any direction, beyond the threshold of a joint.
 
 Those of an external torque, from 4 on, must be violated by two states in a row, as one wrong

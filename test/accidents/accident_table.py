@@ -64,7 +64,7 @@ class Group:
             a.names or a.refused or b.names for a, b in zip(runs, self.checked, strict=True)
         )
         broken = sorted({text for each in (*self.checked, *self.wrong()) for text in each.broken()})
-        marks = f" **BROKEN: {'; '.join(broken)}**" if broken else ""
+        marks = [f"**BROKEN: {'; '.join(broken)}**"] if broken else []
         fastest = (max(each.fastest for each in part) for part in (runs, self.checked))
         touched = max(each.touched for each in runs)
         cells = [
@@ -74,9 +74,9 @@ class Group:
             f"{named} of {len(runs)}" if wiring else "",
             ", ".join(f"{value:.2f}" for value in fastest),
             f"{1e3 * max(each.above for each in runs):.0f}",
-            f"{touched:.0f}" if touched else "",
+            " ".join([*([f"{touched:.0f}"] if touched else []), *marks]),
         ]
-        return f"| {' | '.join(cells)} |{marks}"
+        return f"| {' | '.join(cells)} |"
 
     def wrong(self) -> Iterable[Outcome]:
         """Runs without a check whose speed or mode is against the promises; that they may be off
