@@ -144,6 +144,11 @@ class Controller(StepRows):
         """Whether a moving arm is being brought to rest after a fault, or as it was caught."""
         return not math.isnan(self.rows[layout.BRAKED_SINCE, 0])
 
+    @property
+    def restless(self) -> bool:
+        """Whether a joint moves although the arm is held."""
+        return bool(self.numbers[layout.IS_RESTLESS])
+
     def expect_noise(self, velocity: FloatArray, momentum: FloatArray) -> None:
         """Takes the standard deviations of the noise of measured velocities, [rad/s] or [m/s], and
         of the momenta by them, shapes (nv,)."""
@@ -199,7 +204,8 @@ class Controller(StepRows):
 
     def forget(self) -> None:
         """Forgets what is true since an activation only."""
-        self.numbers[[layout.PREDICTING, layout.GAPS, layout.WATCH, layout.POWERLESS]] = 0
+        n = self.numbers
+        n[[layout.PREDICTING, layout.GAPS, layout.WATCH, layout.POWERLESS, layout.IS_RESTLESS]] = 0
         self.rows[layout.LET_GO_DAMPING] = 0.0
 
     def serve(self) -> None:

@@ -103,7 +103,8 @@ BRAKED_SINCE, ARREST_SPEED, ARREST_PEAK, FEEDBACK_SHARE = range(76, 80)
 LET_GO_DAMPING = 80
 # Of motion_watch.py: the noise of the residual, set with that of the velocity.
 RESIDUAL_NOISE = 81
-STATE_ROWS = 82
+UNREST = 82  # share of the last second in which a held joint has moved (entry 0)
+STATE_ROWS = 83
 
 # Rows of the numbers array. Of trajectory.py: where the trajectory stands, of how many segments,
 # and how many there have been. Of stopping.py: which stop is spare, where stops are planned, and by
@@ -126,7 +127,8 @@ POWERLESS, WATCH_CODE = 28, 29
 RECORD_AT, RECORDED = 30, 31
 # Whether the residual of the last state was beyond a bound.
 SUSPECTED = 32
-NUMBERS = 33
+IS_RESTLESS = 33  # 1 while an arm that is held does not stand still; see unrest.py
+NUMBERS = 34
 
 # Columns of a finding: what was found, the motion that it ended, the joint, the quantity, the
 # violation and the tolerance, in the order of the rows from VIOLATING_JOINT on, and the trajectory
@@ -147,6 +149,8 @@ BLOCKED, CONTRADICTED, TOO_FAST, RUNAWAY, DRIVEN, POWERED, COLLIDED = range(9, 1
 VIOLATIONS = range(CONTRADICTED, COLLIDED + 1)
 # Of arrest.py: braking did not help, and the controller has let go of the arm.
 LET_GO = 16
+RESTLESS = 17  # a joint moves although it is held; see unrest.py
+CALM = 18  # it stands still again
 MOST_FINDINGS = 64  # that are kept
 # Of a recorded state: its time; then positions, velocities and the command that answers it.
 RECORD_ROWS, RECORD_TIME, RECORD_STATE = 600, 0, 1

@@ -39,7 +39,7 @@ class Mode(Enum):
     MOVING = "moving"
     """Follows a trajectory."""
     BRAKING = "braking"
-    """Comes to rest after a motion that did not end at its goal."""
+    """Comes to rest after a motion that did not end at its goal, or moves although it is held."""
     GRAVITY_COMPENSATION = "gravity_compensation"
     """A hand guides the arm."""
     EMERGENCY_STOP = "emergency_stop"
@@ -256,12 +256,14 @@ class Machine:
                 self.unexplained = self.happen(Event.TRIPPED, end.text)
             elif end.gave_way:
                 self._give_way(end)
+            elif end.restless:
+                self.happen(Event.BRAKED, end.text)
         if controller.predicting:  # machine code may have begun that only now
             return
         if self.mode is Mode.MOVING and controller.motion is None:
             event = Event.BRAKED if controller.is_moving else Event.RESTED
             self.happen(event, ended)
-        elif self.mode is Mode.BRAKING and not controller.is_moving:
+        elif self.mode is Mode.BRAKING and not (controller.is_moving or controller.restless):
             self.happen(Event.RESTED, "at rest")
 
     def let_go(self, reason: str) -> bool:

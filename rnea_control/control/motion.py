@@ -191,6 +191,7 @@ class Ending:
     shaken: bool = False  # whether a joint shook
     off_goal: bool = False  # whether it came to rest away from its goal, where nothing forbids that
     faulty: bool = False  # whether a bound of the motion was violated
+    restless: bool = False  # whether a joint moves although it is held
     let_go: bool = False  # whether braking did not help, and the controller has let go of the arm
 
 
@@ -258,6 +259,8 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
     found, joint, quantity = finding[[layout.KIND, layout.JOINT, layout.QUANTITY]].astype(int)
     if found in _WITHOUT_JOINT:
         return _WITHOUT_JOINT[found]
+    if found == layout.CALM:
+        return Ending(EndKind.DROPPED, "at rest")
     name, kind = model.joint_names[joint], EndKind.PATH_TOLERANCE_VIOLATED
     excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
     if found == layout.REACHED:
@@ -269,6 +272,10 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
     if found == layout.SHAKEN:
         text = f"{name} shakes: are its gains too high, or does its torque act late?"
         return Ending(kind, text, gave_way=True, shaken=True)
+    if found == layout.RESTLESS:
+        speed = f"{excess:.2g} {units(model, joint).velocity}"
+        text = f"{name} moves at {speed} although it is held: it does not come to rest"
+        return Ending(EndKind.DROPPED, text, restless=True)
     if found in (*layout.VIOLATIONS, layout.BLOCKED, layout.LET_GO):
         text, blocked = violations.violation(model, finding), found == layout.BLOCKED
         let_go = found == layout.LET_GO

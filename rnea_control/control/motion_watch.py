@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import IntVector, Matrix, Vector
-from rnea_control.control import arrest, layout, momentum_observer
+from rnea_control.control import arrest, layout, momentum_observer, unrest
 from rnea_control.control.laws import MODEL_OF, NO_MODEL, robot_of, shortest_way
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -250,7 +250,7 @@ def watch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v:
 
     Returns:
         UNDER_WAY, or the kind of what was found: a violated bound, with which an arrest has begun,
-        or LET_GO.
+        LET_GO, RESTLESS or CALM.
     """
     h = momentum_observer.observe(robot_of(n, state.shape[1]), settings, state, t, q, v)
     if h == 0.0:
@@ -261,6 +261,7 @@ def watch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v:
     if n[layout.WATCH] == UNWATCHED or n[layout.POWERLESS] != 0:
         state[layout.BRAKED_SINCE, 0] = math.nan
         return layout.UNDER_WAY
+    unresting = unrest.find_unrest(n, settings, state, h, v)
     if not math.isnan(state[layout.BRAKED_SINCE, 0]):
         helps = arrest.helps(settings, state, t)
         return layout.UNDER_WAY if helps else layout.LET_GO
@@ -269,7 +270,7 @@ def watch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v:
         arrest.begin(settings, state, t)
         if n[layout.WATCH] == STOPPED:
             return layout.UNDER_WAY  # it brakes already
-    return found
+    return unresting if found == layout.UNDER_WAY else found
 
 
 @inlined

@@ -325,6 +325,8 @@ def advance(
     elif found == layout.LET_GO:
         n[layout.POWERLESS] = 1
         state[layout.LET_GO_DAMPING, int(state[layout.VIOLATING_JOINT, 0])] = 0.0
+    elif found in (layout.RESTLESS, layout.CALM):
+        pass  # the mode tells
     elif found > layout.BLOCKED:
         _stop(n, settings, state, t, q, v)
     elif found > layout.REACHED:

@@ -286,7 +286,8 @@ class ControlLoop(PythonTicks):
             self.changed_at = self.states.time
         severity = "error" if new in (*_ERRORS, Mode.EMERGENCY_STOP) else "info"
         off_goal = new is Mode.HOLDING and old is Mode.MOVING and self.supervisor.off_goal
-        if off_goal or (new is Mode.WAITING and self.supervisor.obstacle):
+        restless = new is Mode.BRAKING and self.controller.restless
+        if off_goal or restless or (new is Mode.WAITING and self.supervisor.obstacle):
             severity = "warning"
         self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
         self.log.wake()

@@ -91,6 +91,8 @@ def _state(loop: ControlLoop) -> Finding:
         return WARN, f"waiting {loop.supervisor.reason}"
     if loop.supervisor.mode is Mode.EMERGENCY_STOP:
         return WARN, "emergency stop"
+    if loop.controller.restless:
+        return WARN, loop.supervisor.reason
     if loop.controller.saturated:
         return WARN, "torque at the effort limit"
     return OK, "in control"
