@@ -110,7 +110,8 @@ def _child(parent: Element, name: str, prefix: str, place: int = 0) -> Element:
 
 def _write(attributes: dict[str, list[float]], element: Element) -> None:
     """Numbers that read back as the same, but where they stay equal: `<origin>` has zeros where it
-    says nothing."""
+    says nothing. They are given as rpy."""
+    element.attrib.pop("quat_xyzw", None)
     for name, values in attributes.items():
         if [float(word) for word in element.get(name, "0 0 0").split()] != values:
             element.set(name, " ".join(map(repr, values)))

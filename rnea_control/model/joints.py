@@ -38,6 +38,11 @@ _NOT_NEGATIVE = {  # and why
 }
 
 
+def is_name(text: str) -> bool:
+    """Whether a name can stand in a line of a log: not empty, and of printable characters."""
+    return bool(text.strip()) and text.isprintable()
+
+
 @dataclass(frozen=True)
 class Mimic:
     """A joint's position is `multiplier` times that of `joint`, plus `offset`."""
@@ -78,8 +83,9 @@ class Joint:
         mimic: the joint that this one follows, if any; only for joints with one position.
 
     Raises:
-        JointError: an unknown type, an axis of zero, a rotation that is none, a number that is
-            not finite or out of range, a mimic of a joint type with several positions.
+        JointError: an unknown type, a name that is none, an axis of zero, a rotation that is none,
+            a number that is not finite or out of range, a mimic of a joint type with several
+            positions.
     """
 
     name: str
@@ -102,6 +108,12 @@ class Joint:
 
     def __post_init__(self) -> None:
         where = f"joint {self.name!r}"
+        for name in ("name", "parent", "child"):
+            if not is_name(text := getattr(self, name)):
+                raise JointError(
+                    f"{where}: {name} is {text!r}; it must be a name without line breaks and "
+                    "control characters"
+                )
         if self.type not in POSITIONS:
             raise JointError(
                 f"{where}: its type is {self.type!r}; it must be one of {', '.join(POSITIONS)}"

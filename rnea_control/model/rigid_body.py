@@ -45,6 +45,12 @@ def rotation_from_rpy(rpy: FloatArray) -> FloatArray:
     )
 
 
+def rotation_from_quaternion(quaternion: FloatArray) -> FloatArray:
+    """R of a unit quaternion x, y, z, w."""
+    vector, w = quaternion[:3], float(quaternion[3])
+    return np.eye(3) + 2.0 * (w * skew(vector) + skew(vector) @ skew(vector))
+
+
 def skew(p: FloatArray) -> FloatArray:
     """The matrix [p]x with [p]x r = p x r."""
     return np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])

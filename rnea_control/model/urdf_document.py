@@ -11,27 +11,35 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from urdf_parser_py import urdf
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import JointError, UrdfElementError, UrdfFileError, named
-from rnea_control.model.joints import VELOCITIES, Joint, Mimic, unit_vector
-from rnea_control.model.rigid_body import LinkInertia, rotation_from_rpy
-from rnea_control.model.urdf_text import EXPAND, XACRO, parse_xml
+from rnea_control.exceptions import JointError, UrdfElementError, UrdfFileError, listed, named
+from rnea_control.model.joints import VELOCITIES, Joint, Mimic, is_name, unit_vector
+from rnea_control.model.rigid_body import (
+    LinkInertia,
+    rotation_from_quaternion,
+    rotation_from_rpy,
+    rpy_from_rotation,
+)
+from rnea_control.model.urdf_text import EXPAND, line_of, parse_xml
 
 
-class Element(NamedTuple):
+class Rule(NamedTuple):
     """What a URDF element may have: attributes, each of so many numbers or one of these strings (of
-    none: any); and children. Names are separated by spaces."""
+    none: any name); and children. Names are separated by spaces."""
 
     attributes: dict[str, int | tuple[str, ...]]
     required: str = ""
     children: str = ""
     required_children: str = ""
+    other_attributes: bool = True  # are only noted; an error if False
 
 
 SINGLE_TYPES = ("revolute", "continuous", "prismatic")  # with one degree of freedom
@@ -41,25 +49,25 @@ _MOMENTS = "ixx ixy ixz iyy iyz izz"
 _SOFT_LIMITS = "k_velocity k_position soft_lower_limit soft_upper_limit"
 
 ELEMENTS = {
-    "robot": Element({"name": ()}, "name", "link joint"),
-    "link": Element({"name": ()}, "name", "inertial"),
-    "inertial": Element({}, "", "origin mass inertia", "mass inertia"),
-    "origin": Element({"xyz": 3, "rpy": 3}),
-    "mass": Element({"value": 1}, "value"),
-    "inertia": Element(dict.fromkeys(_MOMENTS.split(), 1), _MOMENTS),
-    "joint": Element(
+    "robot": Rule({"name": ()}, "name", "link joint"),
+    "link": Rule({"name": ()}, "name", "inertial"),
+    "inertial": Rule({}, "", "origin mass inertia", "mass inertia"),
+    "origin": Rule({"xyz": 3, "rpy": 3, "quat_xyzw": 4}, other_attributes=False),
+    "mass": Rule({"value": 1}, "value"),
+    "inertia": Rule(dict.fromkeys(_MOMENTS.split(), 1), _MOMENTS),
+    "joint": Rule(
         {"name": (), "type": SINGLE_TYPES + OTHER_TYPES},
         "name type",
         "origin axis parent child limit dynamics mimic safety_controller",
         "parent child",
     ),
-    "axis": Element({"xyz": 3}, "xyz"),
-    "parent": Element({"link": ()}, "link"),
-    "child": Element({"link": ()}, "link"),
-    "limit": Element({"effort": 1, "velocity": 1, "lower": 1, "upper": 1}, "effort velocity"),
-    "dynamics": Element({"damping": 1, "friction": 1}),
-    "mimic": Element({"joint": (), "multiplier": 1, "offset": 1}, "joint"),
-    "safety_controller": Element(dict.fromkeys(_SOFT_LIMITS.split(), 1), "k_velocity"),
+    "axis": Rule({"xyz": 3}, "xyz"),
+    "parent": Rule({"link": ()}, "link"),
+    "child": Rule({"link": ()}, "link"),
+    "limit": Rule({"effort": 1, "velocity": 1, "lower": 1, "upper": 1}, "effort velocity"),
+    "dynamics": Rule({"damping": 1, "friction": 1}),
+    "mimic": Rule({"joint": (), "multiplier": 1, "offset": 1}, "joint"),
+    "safety_controller": Rule(dict.fromkeys(_SOFT_LIMITS.split(), 1), "k_velocity"),
 }
 
 # Larger ones would overflow in the dynamics.
@@ -70,7 +78,16 @@ UNUSED_TAGS = (
     "visual collision material transmission gazebo ros2_control calibration sensor mujoco drake "
     "contact self_collision_checking"
 )
-UNUSED_ATTRIBUTES = frozenset({("robot", "version"), ("link", "type")})
+UNUSED_ATTRIBUTES = frozenset(
+    {("robot", "version"), ("link", "type"), ("dynamics", "armature")}  # the last: _rotor_inertias
+)
+
+# Versions of the format that urdfdom 6 reads.
+VERSIONS = ("1.0", "1.1", "1.2")
+# Largest difference from 1 of the norm of a quaternion, for digits that are left out.
+_NORM_TOLERANCE = 1e-3
+# Characters of a value, and unknown tags and attributes, that a message repeats.
+_LONGEST, _MOST = 80, 20
 
 # One turn, which no rpy needs; those of the robots of example-robot-data go to 4.72.
 _LARGEST_ANGLE = 2.0 * math.pi + 0.01
@@ -88,22 +105,64 @@ _TAGS = {
 def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
     """The robot as urdf_parser_py has it, and a sentence for all that is legal but probably not
     meant; errors as of `clean_urdf`."""
-    clean, unknown = clean_urdf(xml)
+    clean, notes = clean_urdf(xml)
     robot = urdf.Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
-    notes = [f"unknown and ignored: {'; '.join(unknown)}"] if unknown else []
     return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(clean)]
 
 
-def clean_urdf(xml: str | bytes) -> tuple[ET.Element, tuple[str, ...]]:
-    """The URDF reduced to what the dynamics need, and the unknown tags and attributes left out.
+def clean_urdf(xml: str | bytes) -> tuple[ET.Element, list[str]]:
+    """The URDF reduced to what the dynamics need, with every orientation as rpy, and a sentence for
+    all that was left out and probably should count.
 
     Raises:
         UrdfFileError: not the XML of a URDF (urdf_text.py), or one of xacro.
         UrdfElementError: a missing, repeated or malformed element or number, or an expression of
             xacro in its place.
     """
+    notes: list[str] = []
     unknown: dict[str, None] = {}
-    return _checked_copy(parse_xml(xml), "robot", unknown), tuple(unknown)
+    root = parse_xml(xml, notes)
+    clean = _checked_copy(root, "robot", unknown)
+    version = root.get("version", VERSIONS[0])
+    if version not in VERSIONS:
+        notes.append(
+            f"the URDF has the version {_shown(version)}; known are {', '.join(VERSIONS)}, and "
+            "what another one adds is not read"
+        )
+    _check_version(clean, version)
+    for origin in clean.iter("origin"):
+        if quaternion := origin.attrib.pop("quat_xyzw", None):
+            origin.set("rpy", " ".join(map(repr, _rpy_of(quaternion))))
+    if unknown:
+        more = [f"and {len(unknown) - _MOST} more"] if len(unknown) > _MOST else []
+        notes.append(f"unknown and ignored: {'; '.join([*islice(unknown, _MOST), *more])}")
+    return clean, [*notes, *_rotor_inertias(root)]
+
+
+def _check_version(robot: ET.Element, version: str) -> None:
+    """Raises UrdfElementError for what has another meaning in the URDF's version: before 1.1
+    urdfdom ignores quaternions, since 1.2 it requires both position limits."""
+    for element in robot:
+        here = f"{element.tag} {element.get('name')!r}"
+        origins = element.iter("origin")
+        if version == "1.0" and any("quat_xyzw" in origin.attrib for origin in origins):
+            raise UrdfElementError(
+                f"{here}: <origin quat_xyzw> needs version 1.1 of URDF, and other programs ignore "
+                'it in this one of version 1.0; write <robot version="1.1" ...>, or give rpy'
+            )
+        limits = element.findall("limit") if version == "1.2" else []
+        is_limited = element.get("type") in ("revolute", "prismatic")
+        if is_limited and any(not {"lower", "upper"} <= set(limit.keys()) for limit in limits):
+            raise UrdfElementError(
+                f"{here}: <limit> needs both lower and upper in version 1.2 of URDF; give both"
+            )
+
+
+def _rpy_of(quaternion: str) -> list[float]:
+    """Roll, pitch and yaw of a quaternion x, y, z, w, [rad]."""
+    numbers = np.array([float(word) for word in quaternion.split()])
+    rotation = rotation_from_quaternion(numbers / np.linalg.norm(numbers))
+    return rpy_from_rotation(rotation).tolist()
 
 
 def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> ET.Element:
@@ -112,29 +171,16 @@ def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> E
     rule = ELEMENTS[tag]
     copy = ET.Element(tag)
     for attribute, text in element.attrib.items():
-        if attribute.startswith("xmlns"):
-            continue
-        if "${" in text or "$(" in text:
-            what = f"{attribute} is {text!r}, an unexpanded xacro expression"
-            raise UrdfElementError(f"{here}: {what}; {EXPAND}")
-        kind = rule.attributes.get(attribute)
-        if kind is None:
-            if (tag, attribute) not in UNUSED_ATTRIBUTES:
-                what = f"attribute {attribute!r} of <{tag}>"
-                unknown.setdefault(_misspelt(what, attribute, [*rule.attributes], here))
-            continue
-        if isinstance(kind, int):
-            _check_numbers(text, kind, f"{here}: {attribute}")
-        elif kind and text not in kind:
-            allowed = ", ".join(kind)
-            raise UrdfElementError(f"{here}: {attribute} is {text!r}; allowed are {allowed}")
-        elif not text.strip():
-            raise UrdfElementError(f"{here}: attribute {attribute!r} is empty; give it a name")
-        copy.set(attribute, text)
+        if _is_read(element, attribute, here, unknown):
+            _check_value(element, attribute, here)
+            copy.set(attribute, text)
     for attribute in rule.required.split():
         if attribute not in copy.attrib:
             what = f"<{tag}> has no attribute {attribute!r}"
             raise UrdfElementError(f"{here}: {what}; a URDF must give it")
+    if tag == "origin":
+        _check_orientation(copy, here)
+    left_over: dict[str, int] = {}
     for child in element:
         if child.tag in UNUSED_TAGS.split() or (
             child.tag == "axis" and element.get("type") in WITHOUT_AXIS
@@ -142,23 +188,90 @@ def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> E
             continue
         if child.tag.startswith("xacro:"):
             if child.tag not in ("xacro:property", "xacro:arg"):
-                raise UrdfFileError(XACRO)
-            unknown.setdefault(f"tag <{child.tag}> in <{tag}>, left over from xacro")
+                what = f"<{child.tag}> in line {line_of(child)} is an unexpanded xacro element"
+                raise UrdfFileError(f"{what}; {EXPAND}")
+            left_over.setdefault(child.tag, line_of(child))
             continue
         if child.tag not in (children := rule.children.split()):
-            what = f"tag <{child.tag}> in <{tag}>"
+            what = f"tag <{child.tag[:_LONGEST]}> in <{tag}>"
             unknown.setdefault(_misspelt(what, child.tag, children, here))
             continue
         if tag != "robot" and copy.find(child.tag) is not None:
             raise UrdfElementError(f"{here}: <{child.tag}> is given more than once; keep one")
         place = f"{here}: <{child.tag}>"
         if tag == "robot":  # a link or joint, which all other elements stand in
-            place = f"{child.tag} {child.get('name')!r}"
+            place = f"{child.tag} {_shown(child.get('name'))}"
         copy.append(_checked_copy(child, place, unknown))
+    for left, line in left_over.items():
+        unknown.setdefault(f"tag <{left}> in <{tag}>, line {line}, left over from xacro")
     for child_tag in rule.required_children.split():
         if copy.find(child_tag) is None:
             raise UrdfElementError(f"{here}: <{tag}> has no <{child_tag}>; a URDF must give it")
     return copy
+
+
+def _is_read(element: ET.Element, attribute: str, here: str, unknown: dict[str, None]) -> bool:
+    """Whether an attribute counts; one that is unknown is noted, or an error where without it the
+    robot would be another one."""
+    tag = element.tag
+    rule = ELEMENTS[tag]
+    if attribute.startswith("xmlns"):
+        return False
+    text = element.get(attribute, "")
+    if "${" in text or "$(" in text:
+        raise UrdfElementError(
+            f"{here}: {attribute} is {_shown(text)}, an unexpanded xacro expression of <{tag}> in "
+            f"line {line_of(element)}; {EXPAND}"
+        )
+    if attribute in rule.attributes:
+        return True
+    if (tag, attribute) in UNUSED_ATTRIBUTES:
+        return False
+    what = f"attribute {_shown(attribute)} of <{tag}>"
+    what = _misspelt(what, attribute, [*rule.attributes], here)
+    if not rule.other_attributes:
+        raise UrdfElementError(
+            f"{here}: unknown {what}, in line {line_of(element)}; <{tag}> has "
+            f"{', '.join(rule.attributes)}. Correct or remove it"
+        )
+    unknown.setdefault(what)
+    return False
+
+
+def _check_value(element: ET.Element, attribute: str, here: str) -> None:
+    """Raises UrdfElementError unless the value of a known attribute is what `ELEMENTS` says."""
+    kind, text = ELEMENTS[element.tag].attributes[attribute], element.get(attribute, "")
+    if isinstance(kind, int):
+        _check_numbers(text, kind, f"{here}: {attribute}")
+    elif kind and text not in kind:
+        allowed = ", ".join(kind)
+        raise UrdfElementError(f"{here}: {attribute} is {_shown(text)}; allowed are {allowed}")
+    elif not text.strip():
+        raise UrdfElementError(f"{here}: attribute {attribute!r} is empty; give it a name")
+    elif not kind and not is_name(text):
+        raise UrdfElementError(
+            f"{here}: {attribute} is {_shown(text)}, in line {line_of(element)}; a name must not "
+            "have line breaks or control characters"
+        )
+
+
+def _check_orientation(origin: ET.Element, here: str) -> None:
+    """Raises UrdfElementError unless an <origin> has one orientation at most."""
+    if (quaternion := origin.get("quat_xyzw")) is None:
+        return
+    if "rpy" in origin.attrib:
+        raise UrdfElementError(f"{here}: both rpy and quat_xyzw are given; keep one")
+    norm = math.hypot(*map(float, quaternion.split()))
+    if abs(norm - 1.0) > _NORM_TOLERANCE:
+        raise UrdfElementError(
+            f"{here}: quat_xyzw is {_shown(quaternion)}, of norm {norm:.4g}; it must be a unit "
+            "quaternion x y z w, of norm 1"
+        )
+
+
+def _shown(text: str | None) -> str:
+    """A value for a message, which stays short however long it is."""
+    return repr(text) if text is None or len(text) <= _LONGEST else f"{text[:_LONGEST]!r}..."
 
 
 def _misspelt(what: str, name: str, known: Sequence[str], where: str) -> str:
@@ -178,11 +291,11 @@ def _check_numbers(text: str, count: int, where: str) -> None:
         numbers = []
     if any(LARGEST_NUMBER < abs(number) < math.inf for number in numbers):
         raise UrdfElementError(
-            f"{where} is {text!r}; no robot has numbers beyond {LARGEST_NUMBER:g} (SI units)"
+            f"{where} is {_shown(text)}; no robot has numbers beyond {LARGEST_NUMBER:g} (SI units)"
         )
     if len(numbers) != count or not all(map(math.isfinite, numbers)):
         wanted = f"{count} finite numbers separated by spaces" if count > 1 else "one finite number"
-        raise UrdfElementError(f"{where} is {text!r}; it must be {wanted}")
+        raise UrdfElementError(f"{where} is {_shown(text)}; it must be {wanted}")
 
 
 def read_joint(joint: urdf.Joint) -> Joint:
@@ -258,6 +371,30 @@ def _turned_in_degrees(robot: ET.Element) -> Iterator[str]:
         yield (
             f"<origin rpy> of {where} has angles up to {largest:g} rad, more than a turn, as if "
             "given in degrees. Give rad"
+        )
+
+
+def _rotor_inertias(robot: ET.Element) -> Iterator[str]:
+    """A sentence if the URDF has rotor inertias, in <dynamics armature> or as Drake reads them."""
+    found: dict[str, str] = {}
+    for element in robot:
+        if element.tag == "joint":
+            name = element.get("name", "")
+        else:
+            name = next((joint.get("name", "") for joint in element.iter("joint")), "")
+        for dynamics in element.iter("dynamics"):
+            if "armature" in dynamics.attrib:
+                found[name] = dynamics.get("armature", "")
+        for rotor in element.iter("drake:rotor_inertia"):
+            ratio = next(element.iter("drake:gear_ratio"), None)
+            with suppress(ValueError):
+                gears = 1.0 if ratio is None else float(ratio.get("value", ""))
+                found[name] = f"{float(rotor.get('value', '')) * gears**2:.5g}"
+    if found:
+        values = listed([f"armature.{name} {_shown(value)[1:-1]}" for name, value in found.items()])
+        yield (
+            "rotor inertias in <dynamics armature> or drake:rotor_inertia are not read; set the "
+            f"parameters, rotor inertia times gear ratio squared: {values}"
         )
 
 

@@ -15,7 +15,6 @@ from xml.parsers import expat
 from rnea_control.exceptions import UrdfFileError, errors_of
 
 EXPAND = "expand it first: xacro arm.urdf.xacro > arm.urdf"
-XACRO = f"this file holds unexpanded xacro elements; {EXPAND}"
 
 # How a file begins that is something else, and what to do.
 _PAGE = "this is a web page, not a URDF; download the raw file"
@@ -60,9 +59,22 @@ _ENCODINGS = {
     rb"\x00[\s<]\x00": "utf-16-be",
 }
 _DECLARATION = re.compile(rb"""^<\?xml[^>]*?\bencoding\s*=\s*["']([^"'>]*)["']""")
+# In a CDATA section there is no comment.
+_CDATA_OR_COMMENT = re.compile(r"<!\[CDATA\[.*?\]\]>|<!--(?P<words>.*?)-->", re.DOTALL)
 _PATH = re.compile(
     r'[^<>{"\n]*(/|\\|\.(urdf|xacro|xml|srdf|sdf|stl|dae|obj))[^<>{"\n]*', re.IGNORECASE
 )
+
+
+class _Element(ET.Element):
+    """An element that knows the line of the file in which it begins, from 1."""
+
+    line = 0
+
+
+def line_of(element: ET.Element) -> int:
+    """The line of the file in which an element of `parse_xml` begins, from 1."""
+    return element.line if isinstance(element, _Element) else 0
 
 
 def read_urdf_file(path: str | os.PathLike[str]) -> bytes:
@@ -95,11 +107,12 @@ def read_urdf_file(path: str | os.PathLike[str]) -> bytes:
         raise UrdfFileError(f"{name}: cannot be read: {why}") from error
 
 
-def parse_xml(xml: str | bytes) -> ET.Element:
-    """The root element `<robot>` of a URDF.
+def parse_xml(xml: str | bytes, notes: list[str] | None = None) -> ET.Element:
+    """The root element `<robot>` of a URDF. `line_of` tells where it and those in it begin.
 
     Args:
         xml: the URDF as text, or as bytes in UTF-8 or what byte-order mark or declaration say.
+        notes: takes a sentence if the text is no XML and is read nevertheless.
 
     Raises:
         UrdfFileError: it is something else.
@@ -109,7 +122,8 @@ def parse_xml(xml: str | bytes) -> ET.Element:
         raise UrdfFileError(
             f"the robot description is a {type(xml).__name__}; it must be str or bytes{hint}"
         )
-    text = (xml if isinstance(xml, str) else _decoded(xml)).lstrip("\ufeff \t\r\n")
+    whole = xml if isinstance(xml, str) else _decoded(xml)
+    text = whole.lstrip("\ufeff \t\r\n")
     if not text.strip():
         raise UrdfFileError("the robot description is empty; it must hold URDF XML")
     _refuse_beginning(text[:100].encode("utf-8", "replace"))
@@ -118,18 +132,18 @@ def parse_xml(xml: str | bytes) -> ET.Element:
             f"{text.strip()!r} is the path of a file, not its text; use RobotModel.from_urdf_file, "
             "or give what is in the file"
         )
-    # Without namespaces, as <gazebo> may hold undeclared prefixes. The encoding that a str declares
-    # does not count either.
-    builder, parser = ET.TreeBuilder(), expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
-    parser.CharacterDataHandler = builder.data
     try:
-        parser.Parse(text, True)
-        root = builder.close()
+        mended = _CDATA_OR_COMMENT.sub(_without_hyphens, text) if "<!--" in text else text
+        root = _elements(mended, whole[: len(whole) - len(text)].count("\n"))
     except (expat.ExpatError, ValueError) as error:
         raise UrdfFileError(
             f"this is not well-formed XML ({error}); a URDF file must start with <robot name=...>"
         ) from error
+    if notes is not None and mended != text:
+        notes.append(
+            "a comment holds '--', which XML does not allow: urdfdom reads it, xacro and others "
+            "refuse the file. Remove the hyphens"
+        )
     prefix, colon, _ = root.tag.rpartition(":")
     # By another prefix, xacro's elements are none the less its own.
     spaces = {key[6:]: uri for key, uri in root.attrib.items() if key.startswith("xmlns:")}
@@ -155,6 +169,30 @@ def parse_xml(xml: str | bytes) -> ET.Element:
         if colon and name in ("link", "joint") and space not in spaces:
             raise UrdfFileError(f"the prefix of <{child.tag}> is not declared; write <{name}>")
     return root
+
+
+def _elements(text: str, line: int) -> ET.Element:
+    """The root of well-formed XML that follows so many lines; ExpatError or ValueError for anything
+    else."""
+    builder, parser = ET.TreeBuilder(element_factory=_Element), expat.ParserCreate()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = builder.start(tag, attributes)
+        assert isinstance(element, _Element)
+        element.line = line + parser.CurrentLineNumber
+
+    # Without namespaces, as <gazebo> may hold undeclared prefixes. The encoding that a str declares
+    # does not count either.
+    parser.StartElementHandler, parser.EndElementHandler = start, builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.Parse(text, True)
+    return builder.close()
+
+
+def _without_hyphens(found: re.Match[str]) -> str:
+    """A comment as XML allows it, with all characters in their places; a CDATA section as it is."""
+    words = found["words"] or ""
+    return found[0] if "--" not in f"{words}-" else f"<!--{words.replace('-', ' ')}-->"
 
 
 def urdf_text(xml: str | bytes) -> str:

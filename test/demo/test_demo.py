@@ -78,7 +78,7 @@ def test_what_is_no_urdf_is_named_with_what_to_do(tmp_path: Path, monkeypatch) -
     Path("arms", "my.urdf").write_text(two_link_arm())
     Path("arm.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
     for given, words in (
-        ("arm.urdf.xacro", "arm.urdf.xacro: this file holds unexpanded xacro.*; expand it first"),
+        ("arm.urdf.xacro", "arm.urdf.xacro: <xacro:include> in line 1 .*; expand it first"),
         ("arms", "arms: cannot be read: this is a directory; give a URDF file, such as my.urdf"),
         ("arm.png", "arm.png: this is a picture; give the robot's URDF"),
         ("arm.xacro", "no robot 'arm.xacro'; there are"),

@@ -65,7 +65,10 @@ BROKEN = [
     (limited('lower="-1" upper="1" effort="-5" velocity="1"'), "'j': .* effort> is -5; .* Give"),
     (limited('lower="-1" upper="1" effort="5" velocity="-2"'), "'j': <limit velocity> is -2; "),
     (limited('lower="nan" upper="1" effort="5" velocity="2"'), "'j': .* lower is 'nan'; .* finite"),
-    (limited('lower="0" upper="${pi}" effort="5" velocity="2"'), "upper is .* unexpanded xacro"),
+    (
+        limited('lower="0" upper="${pi}" effort="5" velocity="2"'),
+        "upper is .* unexpanded xacro .* line 1",
+    ),
     (limited('lower="0" upper="1" effort="$(arg e)" velocity="2"'), "effort is .* unexpanded xa"),
     (with_joint(extra=LIMIT), "'j': <limit> is given more than once"),
     (with_joint(extra='<dynamics damping="-1"/>'), "'j': <dynamics damping> is -1"),

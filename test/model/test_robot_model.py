@@ -131,11 +131,64 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(arm, capfd) -> None:
     urdf = two_link_arm().replace("</inertial></link>", f"</inertial>{rubbish}</link>")
     with pytest.warns(RobotModelWarning) as caught:
         model = RobotModel.from_urdf_string(urdf.replace("</robot>", f"{foreign}</robot>"))
-    unknown = "tag <custom_tag> in <robot>; tag <xacro:arg> in <robot>, left over from xacro"
+    unknown = (
+        "tag <custom_tag> in <robot>; tag <xacro:arg> in <robot>, line 1, left over from xacro"
+    )
     said = [f"robot_description: unknown and ignored: {unknown}"]
     assert [str(w.message) for w in caught] == said == list(model.warnings)
     assert capfd.readouterr() == ("", "")
     np.testing.assert_array_equal(model.bodies, arm.bodies)
+
+
+def test_double_hyphens_in_comments_are_read_as_urdfdom_does(arm: RobotModel) -> None:
+    comments = "<!-- a -- b\n--\n><!--- -->", "<!----- ---->"
+    kept = '<custom_tag><![CDATA[<!-- a -- b -->]]></custom_tag>\n<link mass="${m}"/>'
+    urdf = two_link_arm().replace("</robot>", "\n".join([*comments, "</robot>"]))
+    with pytest.warns(RobotModelWarning, match="a comment holds '--', .* xacro and others refuse"):
+        model = RobotModel.from_urdf_string(urdf)
+    np.testing.assert_array_equal(model.bodies, arm.bodies)
+    broken = urdf.replace("</robot>", f"{kept}</robot>")
+    with pytest.raises(RobotModelError, match=r"of <link> in line 6; expand it first"):
+        RobotModel.from_urdf_string(broken)
+
+
+def test_rotor_inertias_of_other_programs_name_their_parameters(arm: RobotModel) -> None:
+    drake = (
+        '<transmission name="t"><joint name="elbow"/><actuator name="a"><drake:rotor_inertia '
+        'value="1e-4"/><drake:gear_ratio value="100"/></actuator></transmission></robot>'
+    )
+    dynamics = '</limit><dynamics damping="0" armature="0.2"/>'
+    urdf = two_link_arm().replace("</robot>", drake)
+    urdf = urdf.replace('velocity="10"/>', f'velocity="10">{dynamics}', 1)
+    with pytest.warns(RobotModelWarning) as caught:
+        model = RobotModel.from_urdf_string(urdf)
+    (words,) = map(str, (warning.message for warning in caught))
+    assert "are not read; set the parameters" in words
+    assert words.endswith("armature.shoulder 0.2, armature.elbow 1")
+    np.testing.assert_array_equal(model.armature, arm.armature)
+
+
+@pytest.mark.parametrize("character", ["&#10;", "&#13;", "&#9;", "&#x85;", "&#x202e;", "&#x7f;"])
+@pytest.mark.parametrize("name", ["two_link_arm", "upper", "elbow"])
+def test_names_without_a_line_of_their_own_are_refused(name: str, character: str) -> None:
+    urdf = two_link_arm().replace(f'"{name}"', f'"{name}{character}[FATAL] x"')
+    with pytest.raises(RobotModelError, match="line breaks or control characters") as caught:
+        RobotModel.from_urdf_string(urdf)
+    assert str(caught.value).isprintable()
+
+
+def test_messages_stay_short_whatever_a_urdf_holds() -> None:
+    long, urdf = "9" * 100_000, two_link_arm()
+    for refused in ('"1.5"', '"upper"', '"elbow"'):
+        with pytest.raises(RobotModelError) as caught:
+            RobotModel.from_urdf_string(urdf.replace(refused, f'"{long}&#10;"'))
+        assert len(str(caught.value)) < 500
+    tags = "".join(f"<x{n}/>" for n in range(1000))
+    attributes = f'<axis a{long}="1" '
+    urdf = urdf.replace("</robot>", f"<x{long}/>{tags}</robot>").replace("<axis ", attributes, 1)
+    with pytest.warns(RobotModelWarning) as warned:
+        RobotModel.from_urdf_string(urdf)
+    assert sum(len(str(each.message)) for each in warned) < 2000
 
 
 def test_inertial_that_other_tools_lose_is_warned_of() -> None:
@@ -207,6 +260,14 @@ def test_negative_mass_made_in_python_is_warned_of() -> None:
     for link_name in ("hand", "w"):
         with pytest.warns(RobotModelWarning, match=f"link '{link_name}'.*mass is -1 kg"):
             RobotModel.from_joints("arm", joints, {"arm": good, link_name: bad})
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "a\x1b[2J"])
+def test_joint_without_a_printable_name_is_refused(name: str) -> None:
+    for names in ((name, "base", "arm"), ("j", name, "arm"), ("j", "base", name)):
+        with pytest.raises(RobotModelError, match="a name without line breaks") as caught:
+            Joint(names[0], "revolute", *names[1:])
+        assert str(caught.value).isprintable()
 
 
 def test_bad_joint_is_refused() -> None:
