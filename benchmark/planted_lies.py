@@ -65,8 +65,12 @@ def three_axes() -> RobotModel:
 ROBOTS: dict[str, Callable[[], RobotModel]] = {
     "3R arm": three_axes,
     "UR10": lambda: load("ur10_robot"),
+    "geared UR10": lambda: load("ur10_robot"),
     "xArm7": lambda: load("xarm7", [f"joint{i}" for i in range(1, 8)]),
 }
+# Friction, damping and rotors of these joints are those of a real UR10e, as parts of the effort
+# limits: the wrist feels friction and hardly any mass.
+GEARED = {"geared UR10": (0.06, 0.055, 0.015)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +145,11 @@ def case_of(name: str, rate: float, seed: int, delay: float = 0.0) -> Case:
     """An honest recording."""
     rng = np.random.default_rng(seed)
     model = ROBOTS[name]()
-    case = Case(model, hidden(model, rng), moved(model, rate, rng), rng)
+    robot = hidden(model, rng)
+    if name in GEARED:
+        sizes = np.outer(GEARED[name], model.effort_limit)
+        robot.friction, robot.damping, robot.armature = sizes
+    case = Case(model, robot, moved(model, rate, rng), rng)
     return replace(case, measured=measured(case, torques(case.robot, case.measured, delay)))
 
 

@@ -34,6 +34,9 @@ SMALL = 0.1
 LEFT, LEFT_OF_LIMIT = 0.5, 0.05
 # Efforts are beyond the limits if so many are, by this factor.
 BEYOND, OFTEN = 1.1, 0.01
+# Efforts whose gravity torque is a smaller or larger multiple of the URDF's are in doubt, whatever
+# else is found; no URDF's masses are that wrong.
+LEAST_GRAVITY, MOST_GRAVITY = 0.4, 2.5
 # A difference counts if it explains this part of what is above the noise.
 LEAST_PART = 0.03
 
@@ -85,9 +88,10 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
         return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
     search = Readings(model, motion, delay is None)
     evidence, best, lies = search.evidence, search.best, search.found
-    beyond, named = _beyond(model, motion, noise), {name for each in lies for name in each.joints}
-    if beyond.joints and named.isdisjoint(beyond.joints):
-        lies.append(beyond)
+    named = {name for each in lies for name in each.joints}
+    for doubt in (_strength(evidence), _beyond(model, motion, noise)):
+        if doubt.joints and named.isdisjoint(doubt.joints):
+            lies.append(doubt)
     unexplained = _unexplained(search, noise)
     if unexplained.joints and not recorded:
         lies.insert(0, unexplained)
@@ -97,7 +101,7 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
         none, part = np.zeros(model.nv, np.bool_), max(own / (own + excess), 0.0)
         what = late(search.delay.seconds)
         parts.append(told(Cause.delay, model, none, part=part, what=what))
-    parts.sort(key=lambda each: -each.part)
+    parts.sort(key=lambda each: each.part or 0.0, reverse=True)
     left = np.sqrt(best.variance + evidence.rough)
     causes = (*recorded, *lies, *parts)
     return Diagnosis(rms, left, noise, torque, search.delay, causes, search.question)
@@ -109,6 +113,14 @@ def _of_signals(model: RobotModel, motion: Motion) -> Iterator[Contribution]:
     yield told(Cause.clipping, model, clipped > 0.0, lambda j: f"({100.0 * clipped[j]:.0f} %)")
     coarse = steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)
     yield told(Cause.rounding, model, coarse, lambda j: effort_words(model, j, steps))
+
+
+def _strength(evidence: TorqueEvidence) -> Contribution:
+    """Gravity torque at the joint that has most of it, far from the URDF's."""
+    joint, ratio, deviation = evidence.gravity_ratio()
+    far = ratio + 3.0 * deviation < LEAST_GRAVITY or ratio - 3.0 * deviation > MOST_GRAVITY
+    which = (np.arange(evidence.model.nv) == joint) & far
+    return told(Cause.strength, evidence.model, which, what=f"{ratio:.2g}")
 
 
 def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> Contribution:

@@ -14,6 +14,7 @@ from rnea_control.identification.consistent_parameters import (
     ParameterSpace,
     parameters_in_body,
 )
+from rnea_control.identification.diagnosis import diagnose
 from rnea_control.identification.least_squares import delay_of
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
@@ -39,6 +40,7 @@ class Payload(LinkInertia):
     delay: float  # by which the efforts are later than the motion, [s]
     seconds: float  # of motion with the load
     notes: tuple[str, ...]  # what the user should know
+    doubts: tuple[str, ...] = ()  # why the load may be wrong although it fits
 
 
 def identify_payload(
@@ -103,6 +105,9 @@ def identify_payload(
         notes.append(
             "without a motion of the empty arm, errors of the robot's own model count as load"
         )
+    carrying = model.copy()
+    if empty is None:
+        carrying.set_payload(link, found.mass, found.center_of_mass, found.inertia)
     return Payload(
         **vars(found),
         mass_deviation=mass_deviation,
@@ -110,4 +115,5 @@ def identify_payload(
         delay=delay,
         seconds=parts[0].seconds,
         notes=tuple(notes),
+        doubts=diagnose(carrying, loaded if empty is None else empty, delay).doubts,
     )

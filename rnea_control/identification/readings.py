@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.least_squares import Delay, delay_of, late
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
-from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
+from rnea_control.identification.torque_evidence import TRUST, Fit, TorqueEvidence
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause, Contribution, gravity_words, scale_words, told
 
@@ -36,6 +36,11 @@ MOST = 3
 SCALE, GRAVITY, ANGLE = 0.12, 0.25, 0.17
 # A reading that leaves more than this part of the variance at every joint explains nothing.
 LEFT = 0.4
+# A reading that takes away less than this part of the residual is no cause.
+LEAST_EXPLAINED = 0.05
+# The fit of a common scale is tried from these multiples of the mean of the joints' scales: masses
+# and a common scale make up for each other, so that a fit stays near where it starts.
+STARTS = tuple(1.25**k for k in (0, 1, -1, 2, -2, 3, -3))
 # Clocks that go apart by more than this within a recording differ, [s].
 LATER = 0.02
 
@@ -90,7 +95,8 @@ class Readings:
 
     def _one_more(self) -> bool:
         """Whether another reading is much likelier; it is the best one then."""
-        trials = sorted(filter(self._is_real, self._trials()), key=lambda trial: trial.cost)
+        every_trial = sorted(self._trials(), key=lambda trial: trial.cost)
+        trials = [*islice(filter(self._is_real, every_trial), 2)]
         gained = self.best.cost - trials[0].cost if trials else 0.0
         later, gain = self.evidence.clock(self.best)
         if abs(later) > LATER and gain > max(STRONG, gained):
@@ -113,10 +119,10 @@ class Readings:
         """All readings that differ from the best one by one cause."""
         now, nv = self.best.reading, self.model.nv
         every, each = np.ones(nv, np.bool_), np.eye(nv, dtype=np.bool_)
-        scales, left = self.evidence.described(now)
-        own_scale, own_left = (x[np.arange(nv), now.order] for x in (scales, left))
-        weight = 1.0 / np.maximum(own_left, 1e-3) - 1.0
-        common = weight @ own_scale / max(weight.sum(), 1e-300)
+        scales, left, certainty = self.evidence.described(now)
+        rows = np.arange(nv)
+        own = scales[rows, now.order], certainty[rows, now.order]
+        own_scale, common = _starting_scales(*own)
         number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # price of one
 
         def trial(
@@ -129,11 +135,17 @@ class Readings:
             for gravity, price in self._gravities(number):
                 yield trial(Cause.gravity, every, price, gravity=gravity)
         yield trial(Cause.unit, every, nv * number, np.arange(nv), scale=own_scale)
-        for about, choice in ((every, 0.0), *((one, math.log(nv)) for one in each)):
-            turned = np.where(about, -now.scale, now.scale)
-            scale = np.where(about, common if about is every else own_scale, now.scale)
-            yield trial(Cause.sign, about, choice, scale=turned)
-            yield trial(Cause.unit, about, number + choice, np.where(about, 0, -1), scale=scale)
+        together, starts = np.zeros(nv, np.int64), [np.full(nv, common * each) for each in STARTS]
+        scaled = [trial(Cause.unit, every, number, together, scale=start) for start in starts]
+        least = min(each.cost for each in scaled)
+        yield next(each for each in scaled if each.cost < least + CLOSE)
+        yield trial(Cause.sign, every, 0.0, scale=-now.scale)
+        for mask in each:
+            choice, alone = math.log(nv), np.where(mask, 0, -1)
+            turned = np.where(mask, -now.scale, now.scale)
+            scale = np.where(mask, own_scale, now.scale)
+            yield trial(Cause.sign, mask, choice, scale=turned)
+            yield trial(Cause.unit, mask, number + choice, alone, scale=scale)
         for one, other in combinations(range(nv), 2):
             swapped = now.order.copy()
             swapped[[one, other]] = now.order[[other, one]]
@@ -161,21 +173,38 @@ class Readings:
             yield own * along, number
 
     def _is_real(self, trial: _Trial) -> bool:
-        """Whether the difference is one that matters, and explains some effort."""
+        """Whether the difference is one that matters, explains some effort, and leaves less of it
+        unexplained than the best reading so far."""
         variance, reading = trial.fit.variance, trial.fit.reading
         left = variance / np.maximum(self.evidence.spread[reading.order], 1e-300)
-        if left[trial.joints].min() > LEFT:
+        if left[trial.joints].min() > LEFT or self._explained(trial) < LEAST_EXPLAINED:
             return False
         if trial.cause is Cause.unit:
             changed = reading.scale / self.best.reading.scale
             return bool((_is_wrong(changed) | (changed < 0.0)).any())
         return True
 
+    def _explained(self, trial: _Trial) -> float:
+        """What another reading takes away of the residual that the URDF's masses leave beside any
+        friction, rotors and offsets, in squares of the noise and as a part of what is above it.
+
+        Not the residual beside fitted masses: lighter links explain motor currents as well.
+        """
+        now, after = self.best.reading, trial.fit.reading
+        squares, noise = np.empty((2, self.model.nv)), np.empty(self.model.nv)
+        for row, reading in zip(squares, (now, after), strict=True):
+            row[reading.order] = self.evidence.as_declared(reading)
+        noise[after.order] = trial.fit.variance
+        about = now.order[trial.joints]
+        before, left = ((self.evidence.independent * row / noise)[about].sum() for row in squares)
+        above_noise = before - self.evidence.independent[about].sum()
+        return float(min((before - left) / max(above_noise, 1e-9), 1.0))
+
     def _told(self, trial: _Trial) -> Contribution:
         """What another reading says."""
         cause, which, names = trial.cause, trial.joints, self.model.joint_names
         before, now, fit, after = self.best, self.best.reading, trial.fit, trial.fit.reading
-        part = 1.0 - float(np.sqrt((fit.variance / before.variance).min()))
+        part = self._explained(trial)
         changed, what = after.scale / now.scale, ""
         if cause is Cause.unit and (changed[which] < 0.0).all():
             cause = Cause.sign
@@ -193,6 +222,23 @@ class Readings:
             factors = (f"{names[j]} {changed[j]:.3g} times" for j in np.flatnonzero(which))
             what = f"are not the torques of the robot: {', '.join(factors)} their size"
         return told(cause, self.model, which, part=part, what=what)
+
+
+def _starting_scales(scale: FloatArray, certainty: FloatArray) -> tuple[FloatArray, float]:
+    """Scales from which fits start: one for each joint, shape (nv,), and one for all.
+
+    The common one is the geometric mean, weighted by how well each is known: by its joint's effort,
+    and no better than the masses of the URDF are. A wrist whose effort is friction has no vote, and
+    starts from the common scale.
+
+    Args:
+        scale, certainty: see `TorqueEvidence.described`, shape (nv,).
+    """
+    weight = 1.0 / (1.0 / np.maximum(certainty, 1e-9) + TRUST**2)
+    size = np.maximum(np.abs(scale), 1e-12)
+    common = math.exp(float(weight @ np.log(size)) / float(weight.sum()))
+    common = math.copysign(common, float(weight @ np.sign(scale)))
+    return np.where(certainty > 1.0, scale, common), common
 
 
 def _is_wrong(scale: FloatArray) -> BoolArray:

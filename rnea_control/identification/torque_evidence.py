@@ -159,15 +159,23 @@ class TorqueEvidence:
 
         Args:
             reading: its scales are where those of `groups` start from.
-            opened: the theta that may deviate from the model's; by default all, but for a
-                load of less than nothing.
+            opened: the theta that may deviate from the model's; by default all, with or without an
+                unknown load, whichever is likelier.
             groups: joints of the same number of 0 or more have one unknown scale, shape (nv,).
         """
+        if opened is None:
+            load = self.space.load
+            without, loaded = (
+                self.fit(reading, np.arange(end), groups) for end in (load.start, load.stop)
+            )
+            # No load is lighter than nothing, and a declared one not missing more than once.
+            is_load = loaded.theta[load.stop - 1] >= -MISSING * self.model.payload_mass
+            return loaded if is_load and loaded.cost < without.cost else without
         j, (G, C) = np.arange(self.model.nv), self._sums(*reading.gravity)
         c, power = C[j, :, reading.order], self._squares[j, reading.order] / self._samples
         floor = FLOOR**2 * np.maximum(power, 1e-12)
         is_open = np.zeros(len(self.declared), np.bool_)
-        is_open[slice(-1) if opened is None else opened] = True
+        is_open[opened] = True
         precision = self._precision.copy()
         # Friction, rotors and offsets are of the size of torques, not of efforts.
         precision[self.space.actuators] *= np.tile(np.maximum(reading.scale**2, 1e-12), 4)
@@ -185,10 +193,6 @@ class TorqueEvidence:
             variance = np.maximum(squares, 0.0) + floor
             if np.abs(variance / before - 1.0).max() < 1e-3:
                 break
-        # No load is lighter than nothing, and a declared one not missing more than once.
-        load = self.space.load
-        if opened is None and theta[load.stop - 1] < -MISSING * self.model.payload_mass:
-            return self.fit(reading, np.arange(load.start), groups)
         cost = 0.5 * float(self.independent @ np.log(variance)) + parts
         return Fit(replace(reading, scale=scale), cost, theta, variance)
 
@@ -237,20 +241,64 @@ class TorqueEvidence:
         gain = 0.5 * float(self.independent @ np.log(fit.variance / variance))
         return float(drift * np.ptp(self._time)), gain
 
-    def described(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
-        """The scale with which each effort (column) fits the URDF's torques of each joint (row),
-        friction, rotor and offset aside; and the part of the effort that it leaves, 0 to 1."""
+    def described(self, reading: Reading) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Each effort (column) beside the URDF's torques of each joint (row), shape (nv, nv).
+
+        Returns:
+            scale: the factor with which the torques of the URDF's masses fit the effort, beside
+                any friction, rotor and offset.
+            left: the part of the effort that all of these leave, 0 to 1.
+            certainty: squares of the effort that only the masses explain, over those that are
+                left. Below 1 the effort does not determine its scale.
+        """
         (G, C), nv = self._sums(*reading.gravity), self.model.nv
         units, scale, left = np.eye(len(self.declared)), np.ones((nv, nv)), np.empty((nv, nv))
+        certainty = np.zeros((nv, nv))
         for j, of_joint in enumerate(np.r_[self.space.actuators].reshape(4, nv).T):
             basis = np.column_stack([self._bodies(self.declared), units[:, of_joint]])
             A, b = basis.T @ G[j] @ basis, basis.T @ C[j]
             size = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))[:, None]
-            x = size * np.linalg.pinv(A * size * size.T, rcond=1e-9, hermitian=True) @ (size * b)
-            if A[0, 0] > 0.0:
+            inverse = np.linalg.pinv(A * size * size.T, rcond=1e-9, hermitian=True)
+            x = size * inverse @ (size * b)
+            squares = np.maximum(self._squares[j], 1e-300)
+            left[j] = np.clip(1.0 - (x * b).sum(axis=0) / squares, 0.0, 1.0)
+            if A[0, 0] > 0.0 and inverse[0, 0] > 0.0:
                 scale[j] = x[0]
-            left[j] = 1.0 - (x * b).sum(axis=0) / np.maximum(self._squares[j], 1e-300)
-        return scale, np.clip(left, 0.0, 1.0)
+                own = x[0] ** 2 / (inverse[0, 0] * size[0] ** 2 * squares)
+                certainty[j] = own / np.maximum(left[j], FLOOR**2)
+        return scale, left, certainty
+
+    def as_declared(self, reading: Reading) -> FloatArray:
+        """Mean square of each joint's residual with the masses and inertias of the URDF, beside any
+        friction, rotors and offsets, shape (nv,)."""
+        return self.fit(reading, np.r_[self.space.actuators]).variance
+
+    def gravity_ratio(self) -> tuple[int, float, float]:
+        """The joint with the most gravity torque by the URDF, its effort in slow motion as a
+        multiple of that torque, and the standard deviation of the multiple.
+
+        Slow is the half of the samples in which the URDF's other torques are smallest at the joint;
+        Coulomb and viscous friction are fitted beside. Independent of the evidence above.
+        """
+        phi, (q, v, a) = self._to_phi @ self._bodies(self.declared), self._states
+        still = np.zeros_like(q)
+        gravity = self._robot.batch("regressor", q, still, still) @ phi
+        j = int(np.argmax((gravity**2 * self._used).sum(axis=0)))
+        other = np.abs(self._robot.batch("regressor", q, v, a)[:, j] @ phi - gravity[:, j])
+        used = self._used[:, j]
+        if not used.any() or not gravity[:, j].any():
+            return j, 1.0, math.inf
+        slow = used & (other <= np.median(other[used]))
+        A = np.column_stack([gravity[:, j], np.sign(v[:, j]), v[:, j]])[slow]
+        effort = self._efforts[slow, j]
+        size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        inverse = np.linalg.pinv(A / size, rcond=1e-6)
+        x = inverse @ effort
+        blocks = len(np.unique(np.floor(self._time[slow] / BLOCK_SECONDS)))
+        residual = effort - A / size @ x
+        variance = residual @ residual / max(blocks - A.shape[1], 1)
+        deviation = math.sqrt(variance * float(inverse[0] @ inverse[0])) / size[0]
+        return j, float(x[0] / size[0]), deviation
 
     def gravity_of(self, fit: Fit) -> FloatArray:
         """The gravity that fits the URDF's masses best beside friction, rotors and offsets; 0 in a

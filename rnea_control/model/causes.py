@@ -69,6 +69,11 @@ class Cause(Enum):
         "efforts beyond the URDF's limits: {rows}",
         "Are they in Nm and N, and is <limit effort> right?",
     )
+    strength = (
+        "in slow motion the effort of {joints} is {what} times the gravity torque of the URDF",
+        "Are the efforts in Nm and N, at the joint and not at the motor? Is this the robot of the "
+        "URDF, and is what it carries in the parameter payload?",
+    )
     unknown = (
         "no cause that is known explains the efforts of {rows}",
         "Is the model that of this robot, with its zeros, its directions of the joints and its "
@@ -115,14 +120,15 @@ class Contribution:
     Attributes:
         cause: which.
         part: of what it could explain, and nothing before it, 0 to 1: for causes that no fit makes
-            up for, of what no parameters of the robot explain; else of what is above the noise.
+            up for, of what the URDF's masses leave unexplained; else of what is above the noise.
+            None for what is seen without an explanation, such as clipping.
         joints: those that it is about.
         words: what was found, with numbers.
         remedy: what to do.
     """
 
     cause: Cause
-    part: float
+    part: float | None
     joints: tuple[str, ...]
     words: str
     remedy: str
@@ -138,7 +144,7 @@ def told(
     model: RobotModel,
     which: BoolArray,
     text: Callable[[int], str] = lambda j: "",
-    part: float = 1.0,
+    part: float | None = None,
     **names: Any,
 ) -> Contribution:
     """A cause in words, with what to do about it: the joints that it is about by a mask, shape

@@ -191,6 +191,19 @@ def test_payload(bench: Bench) -> None:
     assert "do not use it. Are these the recordings with the load" in bench.words
 
 
+@pytest.mark.parametrize("with_empty", [True, False])
+def test_payload_of_motor_currents(bench: Bench, with_empty: bool) -> None:
+    """The load is wrong by the same factor, and explains the currents."""
+    both = [measured(4, load=1.0), measured(RIGHT)]
+    loaded, empty = (
+        bench.put(f"currents{k}", replace(each, effort=0.1 * each.effort))
+        for k, each in enumerate(both)
+    )
+    more = ("--without", empty) if with_empty else ()
+    assert bench.fit(loaded, "--payload", "hand", *more) == 1
+    assert "Do not use the load: the efforts of all joints are 0.1" in bench.words
+
+
 @pytest.mark.parametrize(
     ("lie", "expected"),
     [

@@ -147,7 +147,7 @@ def test_delay() -> None:
 def test_two_causes_are_both_named_and_neither_stands_for_the_other() -> None:
     found = found_for(load, coulomb).contributions
     assert {each.cause for each in found} == {Cause.payload, Cause.friction}
-    assert sum(each.part for each in found) == pytest.approx(1.0, abs=0.05)
+    assert sum(each.part or 0.0 for each in found) == pytest.approx(1.0, abs=0.05)
 
 
 def ur10() -> RobotModel:
@@ -217,6 +217,67 @@ def test_lies_are_told_whatever_friction_the_urdf_has(lie, cause, words, damping
     found = judged(replace(recording, effort=lie(recording.effort)), damping)
     assert found.contributions[0].cause is cause
     assert words in found.doubts[0]
+
+
+def geared(seed: int) -> RobotModel:
+    """A UR10 with gears as those of a real UR10e: its wrist feels friction and hardly any mass."""
+    robot = hidden_robot(ur10(), seed)
+    robot.friction = np.array([20.0, 22.0, 8.0, 3.0, 3.0, 3.0])
+    robot.damping = np.array([19.0, 20.0, 9.0, 3.3, 2.4, 3.0])
+    robot.armature = np.array([6.0, 6.0, 2.0, 0.6, 0.6, 0.6])
+    return robot
+
+
+@cache
+def of_geared(seed: int = 1) -> Recording:
+    return recording_of(geared(seed), 50.0, seed, rate=100.0, noise=0.001)
+
+
+# Clipping and rounding are seen without a model, so that no robot makes a difference.
+GEARED_LIES = [
+    (lambda effort: effort - weight_of_geared(), Cause.gravity, "gravity is not in the efforts"),
+    *LIES[1:6],
+]
+
+
+def weight_of_geared() -> np.ndarray:
+    q = of_geared().q
+    robot = geared(1)
+    robot.friction = robot.damping = robot.torque_offset = np.zeros(6)
+    return inverse_dynamics_batch(robot, q, 0.0 * q, 0.0 * q)
+
+
+@pytest.mark.parametrize(("lie", "cause", "words"), GEARED_LIES)
+def test_lies_are_told_of_a_robot_whose_wrist_feels_friction_alone(lie, cause, words) -> None:
+    found = judged(replace(of_geared(), effort=lie(of_geared().effort)))
+    assert found.contributions[0].cause is cause
+    assert words in found.doubts[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_torques_of_a_robot_whose_wrist_feels_friction_alone_raise_no_doubts(seed: int) -> None:
+    assert judged(of_geared(seed)).doubts == ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_motor_currents_of_a_robot_whose_wrist_feels_friction_alone(seed: int) -> None:
+    gains = np.random.default_rng(seed).uniform(0.07, 0.13, 6)  # [A/Nm]
+    found = judged(replace(of_geared(seed), effort=gains * of_geared(seed).effort))
+    first = found.contributions[0]
+    assert first.cause is Cause.unit and first.part is not None and first.part > 0.5
+
+
+@pytest.mark.parametrize(("factor", "is_doubted"), [(0.3, True), (0.6, False), (3.5, True)])
+def test_gravity_torque_far_from_that_of_the_urdf_is_a_doubt(
+    factor: float, is_doubted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else is found: here nothing."""
+    monkeypatch.setattr("rnea_control.identification.readings.MOST", 0)
+    found = judged(replace(of_geared(), effort=factor * of_geared().effort))
+    causes = [each.cause for each in found.contributions]
+    assert (Cause.strength in causes) is is_doubted
+    if is_doubted:
+        assert found.doubts[0].startswith("in slow motion the effort of shoulder_lift_joint is ")
 
 
 @pytest.mark.parametrize("joint", range(6))

@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
         console.print(f"{listed(still)} did not move and cannot be judged.")
     for k, each in enumerate(found.contributions, start=1):
         what = "of what is above the noise" if each.cause.fitted else "of the unexplained"
-        console.print(f"{k}. {100 * each.part:.0f} % {what}: {each.sentence}")
+        share = "" if each.part is None else f"{100 * each.part:.0f} % {what}: "
+        console.print(f"{k}. {share}{each.sentence}")
     if found.question:
         console.print(found.question)
     return int(bool(found.doubts) or not (found.at_noise or small))

@@ -137,6 +137,8 @@ def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
         f"mass [{center}] m in its frame"
     )
     _print_torques(console, given.model, residuals[0], found.notes)
+    for doubt in found.doubts:
+        console.print(f"Do not use the load: {doubt}")
     better = is_better(given.model, residuals)
     if not better:
         console.print(
@@ -144,7 +146,7 @@ def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
             "the recordings with the load, those of --without the ones without it, and is "
             f"{found.link} the link that carries it?"
         )
-    return int(not better)
+    return int(bool(found.doubts) or not better)
 
 
 def _print_torques(
