@@ -134,8 +134,15 @@ class Readings:
         if np.array_equal(now.gravity, self.model.gravity):
             for gravity, price in self._gravities(number):
                 yield trial(Cause.gravity, every, price, gravity=gravity)
-        yield trial(Cause.unit, every, nv * number, np.arange(nv), scale=own_scale)
-        together, starts = np.zeros(nv, np.int64), [np.full(nv, common * each) for each in STARTS]
+        apart, together = np.arange(nv), np.zeros(nv, np.int64)
+        yield min(
+            (
+                trial(Cause.unit, every, nv * number, apart, scale=start)
+                for start in (own_scale, own[0])
+            ),
+            key=lambda trial: trial.cost,
+        )
+        starts = [np.full(nv, common * multiple) for multiple in STARTS]
         scaled = [trial(Cause.unit, every, number, together, scale=start) for start in starts]
         least = min(each.cost for each in scaled)
         yield next(each for each in scaled if each.cost < least + CLOSE)
