@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from rnea_control.exceptions import RecordingError, listed
-from rnea_control.identification.recording import Recording
+from rnea_control.identification.recording import Recording, other_joints
 from rnea_control.messages.cdr import CdrError, CdrReader
 from rnea_control.messages.joint_state import JointStateFields
 
@@ -63,8 +63,8 @@ def recording_of(
         names = {name: dict.fromkeys(itertools.chain(*states[name].named)) for name in chosen}
         has = "; ".join(f"{name} has {listed(names[name]) or 'no names'}" for name in chosen)
         raise RecordingError(
-            f"{source}: no message names all of the joints {listed(joints or [])}; {has}. Give the "
-            "joints as joint_states names them, or the recording of this robot"
+            f"{source}: no message names all of the joints {listed(joints or [])}; {has}. "
+            f"{other_joints(joints or [], [*itertools.chain(*names.values())])}"
         )
     best = max(found, key=lambda name: _completeness(found[name]))
     notes = found[best].notes

@@ -4,6 +4,7 @@ can be that of a robot, and its usable parts."""
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -59,6 +60,17 @@ class Recording:
     robot_description: str = field(default="", kw_only=True)  # the URDF that was recorded with them
     # The assumptions of the file's reader, a sentence each.
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+def other_joints(joints: Sequence[str], has: Collection[str]) -> str:
+    """The remedy for a recording that lacks some of the joints that are read: fingers, mostly."""
+    remedy = "Give the joints as it names them, or the recording of this robot"
+    if moved := [joint for joint in joints if joint in has]:
+        remedy += (
+            "; to lock the others, as fingers that stood, name those that moved: --joints "
+            f"{' '.join(moved)}"
+        )
+    return remedy
 
 
 def cleaned(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from rosbags import interfaces
@@ -15,6 +16,7 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer, WriterError
 from rosbags.typesys import Stores, get_typestore
 
 from rnea_control.exceptions import RecordingError, listed
+from rnea_control.identification.bounded_memory import GIB, bounded_memory, most_memory, too_large
 from rnea_control.identification.recorded_topics import (
     JOINT_STATE,
     ROBOT_DESCRIPTION,
@@ -22,7 +24,7 @@ from rnea_control.identification.recorded_topics import (
     Message,
     recording_of,
 )
-from rnea_control.identification.recording import Recording
+from rnea_control.identification.recording import Recording, other_joints
 
 METADATA = "metadata.yaml"
 STORAGES = (".mcap", ".db3")
@@ -64,16 +66,19 @@ def read_recording(
             one with the most efforts.
 
     Raises:
-        RecordingError: it is not there, not a recording, or has no such joints or topic.
+        RecordingError: it is not there, not a recording, unpacks to more than is read here
+            (bounded_memory.py), or has no such joints or topic.
     """
     path = Path(path).parent if Path(path).name == METADATA else Path(path)
     if not path.exists():
         raise RecordingError(f"{path} is not there; a recording must be {WANTED}")
     if path.is_dir() or path.suffix in STORAGES:
-        messages = chain.from_iterable(map(_messages, _parts(path)))
-        return recording_of(str(path), messages, joints, topic)
+        with bounded_memory(path):
+            messages = chain.from_iterable(map(_messages, _parts(path)))
+            return recording_of(str(path), messages, joints, topic)
     if path.suffix == ".npz":
-        return _read_npz(path, joints)
+        with bounded_memory(path):
+            return _read_npz(path, joints)
     why = f"is no recording that can be read; it must be {WANTED}"
     if path.suffix == ".bag":
         convert = f"rosbags-convert --src {path} --dst {path.with_suffix('')}"
@@ -130,6 +135,8 @@ def _messages(path: Path) -> Iterator[Message]:
     except (GeneratorExit, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise  # of what is unpacked
         words = (str(error) or type(error).__name__).rstrip(".")
         repair = f"ros2 bag reindex {path if path.is_dir() else path.parent}"
         if path.suffix == ".mcap":
@@ -190,6 +197,10 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     """The columns of some joints, or of all, of a file with the arrays of `NPZ_WANTED`; time is
     counted from the first sample."""
     try:
+        with ZipFile(path) as archive:
+            declared = sum(each.file_size for each in archive.infolist())
+        if declared > most_memory():
+            raise too_large(path, f"unpacks to {declared / GIB:.3g} GiB", most_memory())
         with np.load(path, allow_pickle=False) as file:
             time, q, effort = (file[name].astype(np.float64) for name in ("time", "q", "effort"))
             names = file["joints"].astype(str).ravel().tolist()
@@ -208,8 +219,8 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
         f"there are {shape[0]} samples of {shape[1]} joints; {NPZ_WANTED}": 0 in shape,
         f"it names a joint twice: {listed(names)}; name each once": len(set(names)) < len(names),
         f"time{unknown[:1]} is infinite or NaN; every time must be finite, in seconds": unknown,
-        f"it lacks the joints {listed(lacking)} of {listed(chosen)}; it has {listed(names)}. Give "
-        "the joints as it names them, or the recording of this robot": lacking or not chosen,
+        f"it lacks the joints {listed(lacking)} of {listed(chosen)}; it has {listed(names)}. "
+        f"{other_joints(chosen, names)}": lacking or not chosen,
     }
     if wrong := [words for words, is_so in faults.items() if is_so]:
         raise RecordingError(f"{path}: {'; '.join(wrong)}")

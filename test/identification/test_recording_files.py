@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import struct
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -115,8 +117,10 @@ def test_written_arrays_read_back_bit_for_bit(tmp_path: Path) -> None:
     assert found.robot_description == recording.robot_description
     columns = read_recording(path, ["c", "a"]).effort
     np.testing.assert_array_equal(columns, recording.effort[:, [2, 0]])
-    with pytest.raises(RecordingError, match="lacks the joints d of a, d; it has a, b, c"):
-        read_recording(path, ["a", "d"])
+    with pytest.raises(RecordingError, match=r"lacks the joints d of c, a, d; .* --joints c a$"):
+        read_recording(path, ["c", "a", "d"])
+    with pytest.raises(RecordingError, match=r"lacks the joints d of d; .* of this robot$"):
+        read_recording(path, ["d"])
 
 
 @pytest.mark.parametrize("name", ["motion.mcap", "nowhere/motion", "motion.db3", "motion.csv"])
@@ -348,9 +352,58 @@ def test_wrong_joints_and_topics_are_listed_with_those_there_are(tmp_path: Path)
     path = write_bag(tmp_path / "bag", messages)
     for joints, topic, words in (
         (["a", "d"], None, r"all of the joints a, d; /joint_states has a, b, c; /gripper/states h"),
+        (["c", "a", "d"], None, r"to lock the others, .* name those that moved: --joints c a$"),
         (None, "/other", "some on /joint_states, /gripper/states"),
-        (JOINTS, "/gripper/states", r"/gripper/states has x\. Give"),
+        (JOINTS, "/gripper/states", r"/gripper/states has x\. Give .* of this robot$"),
         ([], None, "no message names all of the joints"),
     ):
         with pytest.raises(RecordingError, match=words):
             read_recording(path, joints, topic)
+
+
+MOST = 200 << 20
+BOMB = 1 << 29  # [bytes] that these files unpack to
+
+
+def bomb(path: Path, kind: str) -> Path:
+    """A file of less than 2 MB, or the folder of one."""
+    if kind == "declared.npz":
+        zeros = np.zeros(BOMB // 8)
+        np.savez_compressed(path, time=zeros[:1], q=zeros, effort=zeros[:1], joints=["a"])
+    elif kind == "header.npz":  # 100 GB in a file of some bytes
+        header = {"descr": "<f8", "fortran_order": False, "shape": (13_000_000_000,)}
+        with zipfile.ZipFile(path, "w") as archive, archive.open("time.npy", "w") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+    elif kind == "chunks":
+        zeros = (TOPIC, START, JOINT_STATE, bytes(BOMB // 4))
+        write_bag(path, [zeros] * 4, "MCAP", "STORAGE")
+    elif kind == "messages":
+        write_bag(path, [(TOPIC, START, JOINT_STATE, bytes(BOMB))], "SQLITE3", "MESSAGE")
+    else:  # a file that unpacks to more than its message is
+        write_bag(path, [(TOPIC, START, JOINT_STATE, bytes(BOMB))], "SQLITE3", "FILE")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("declared.npz", r"declared.npz unpacks to 0.5 GiB; the bound is 0.2 GiB on this machine"),
+        ("header.npz", "takes more memory than a recording may"),
+        ("chunks", "takes more memory than a recording may"),
+        ("messages", "takes more memory than a recording may"),
+        ("files", "unpacks to a larger file than a recording may"),
+    ],
+)
+def test_file_that_unpacks_to_gigabytes_is_refused(
+    kind: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = bomb(tmp_path / kind, kind)
+    files = [path] if path.is_file() else [*path.iterdir()]
+    assert sum(file.stat().st_size for file in files) < 2 << 20
+    limits = [resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE)]
+    for name in ("MOST_MEMORY", "MOST_DISK"):
+        monkeypatch.setattr(f"rnea_control.identification.bounded_memory.{name}", MOST)
+    with pytest.raises(RecordingError, match=words):
+        read_recording(path)
+    after = [resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE)]
+    assert after == limits
