@@ -8,6 +8,7 @@ robot_state_publisher and a ForwardCommandController on effort interfaces.
 
 from pathlib import Path
 
+import yaml
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
 from launch.substitutions import EnvironmentVariable, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import LifecycleNode, Node
@@ -34,6 +35,10 @@ ARGUMENTS = {
         "off, warn or refuse: what comes of a check of the wires before the controller begins; if "
         "empty, what the YAML says",
     ),
+    "overrides": (
+        "{}",
+        "parameters by full name, which override the YAML file's: '{payload.mass: 1.2}'",
+    ),
     "sentinel": ("true", "whether rnea_sentinel guards the arm (docs/safety.md)"),
     "fastdds_profile": (
         PathJoinSubstitution(PROFILE),
@@ -59,7 +64,7 @@ def _nodes(context: LaunchContext) -> list[Node]:
     given = context.launch_configurations
     if not Path(given["parameters"]).is_file():
         raise FileNotFoundError(f"parameters:={given['parameters']}: there is no such file")
-    overrides: dict[str, object] = {}
+    overrides: dict[str, object] = dict(yaml.safe_load(given["overrides"]) or {})
     if given["robot_description"]:
         overrides["robot_description"] = given["robot_description"]
     for name in ("use_sim_time", "activate_effort_controller"):

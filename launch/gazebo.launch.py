@@ -7,11 +7,19 @@ Needs Gazebo Harmonic or later with ros_gz_sim, ros_gz_bridge, gz_ros2_control a
 docs/gazebo.md.
 """
 
+import json
+import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+)
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
@@ -35,11 +43,15 @@ ARGUMENTS = {
         PathJoinSubstitution([SHARE, "config", "rnea_controller.yaml"]),
         "YAML file with the parameters; its joints get effort interfaces",
     ),
-    "start": ("{}", "where joints start, as in '{joint2: 0.3}', rad or m"),
+    "start": (
+        "{}",
+        "where joints start, as in '{joint2: 0.3}', rad or m; by default near 0, within the "
+        "limits, and where gravity loads a joint",
+    ),
     "step": ("0.001", "of the physics, in seconds"),
     "update_rate": ("", "of controller_manager, in simulated Hz; if empty, once a step"),
     "real_time_factor": ("1.0", "how fast simulated time is to pass"),
-    "gui": ("true", "whether to show it"),
+    "gui": ("true", "whether to show it, which needs a display"),
     "activation_check": ("refuse", "as of arm.launch.py"),
 }
 
@@ -55,21 +67,25 @@ def generate_launch_description() -> LaunchDescription:
 def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     given = context.launch_configurations
     step = float(given["step"])
-    joints, effort_controller = gazebo.parameters_of(Path(given["parameters"]))
-    urdf = Path(given["urdf"]).read_text(encoding="utf-8")
-    start = gazebo.start_positions(urdf, joints, yaml.safe_load(given["start"]) or {})
+    arm = gazebo.Arm.of_file(Path(given["parameters"]))
+    text = Path(given["urdf"]).read_text(encoding="utf-8")
+    urdf, classic = gazebo.without_classic_plugins(text)
+    start = gazebo.start_positions(urdf, arm, yaml.safe_load(given["start"]) or {})
     folder = Path(tempfile.mkdtemp(prefix="rnea_gazebo_"))  # read for as long as Gazebo runs
     world, controllers = folder / "world.sdf", folder / "controllers.yaml"
-    world.write_text(gazebo.world(step, float(given["real_time_factor"])))
+    world.write_text(gazebo.world(step, float(given["real_time_factor"]), arm.gravity))
     rate = int(given["update_rate"] or round(1.0 / step))
-    controllers.write_text(gazebo.controllers(joints, effort_controller, rate))
-    description = gazebo.description(urdf, start, controllers)
+    controllers.write_text(gazebo.controllers(arm, rate))
+    description = gazebo.description(urdf, arm, start, controllers)
     controller = {name: given[name] for name in ("parameters", "activation_check")}
     controller["use_sim_time"] = "true"
-    server = "" if given["gui"].lower() == "true" else "-s "
+    own = yaml.safe_load(given.get("overrides", "{}")) or {}
+    controller["overrides"] = json.dumps({**arm.overrides, **own})
+    shows = given["gui"].lower() == "true"
     return [
+        *(LogInfo(msg=f"gazebo.launch.py: {note}") for note in _notes(arm, start, classic, shows)),
         _included("rnea_control", "arm.launch.py", activate_effort_controller="true", **controller),
-        _included("ros_gz_sim", "gz_sim.launch.py", gz_args=f"-r {server}{world}"),
+        _included("ros_gz_sim", "gz_sim.launch.py", gz_args=f"-r {'' if shows else '-s '}{world}"),
         Node(
             package="ros_gz_bridge",
             executable="parameter_bridge",
@@ -88,8 +104,25 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         ),
         _spawner("joint_state_broadcaster"),
         # Inactive: Gazebo holds the joints meanwhile. The controller asks for its activation.
-        _spawner(effort_controller, "--inactive"),
+        _spawner(arm.effort_controller, "--inactive"),
     ]
+
+
+def _notes(
+    arm: gazebo.Arm, start: Mapping[str, float], classic: Sequence[str], shows: bool
+) -> list[str]:
+    """What was chosen or changed on behalf of the user, a sentence each."""
+    notes = ["the arm starts at " + ", ".join(f"{name} {at:.3g}" for name, at in start.items())]
+    if arm.overridden:
+        notes.append(arm.overridden)
+    if classic:
+        notes.append(f"left out plugins of Gazebo Classic in the URDF: {', '.join(classic)}")
+    if shows and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
+        notes.append(
+            "gui:=true needs a display, and neither DISPLAY nor WAYLAND_DISPLAY names one: give "
+            "gui:=false for the server alone"
+        )
+    return notes
 
 
 def _included(package: str, name: str, **arguments: str) -> IncludeLaunchDescription:

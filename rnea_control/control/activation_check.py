@@ -217,9 +217,12 @@ class ActivationCheck:
         np.clip(tau, -self.limit, self.limit, out=tau)
 
     def sent(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
-        """The torques that were commanded for this state."""
+        """The torques that were commanded for this state; one of the same time as the state before,
+        as a simulation's clock that is late makes them, takes its place."""
         most = ABSURD * self._speed
         self._obeyed = bool((tau == self._wanted).all())
+        if self._rows and self._rows[-1][0] == t:
+            self._rows.pop()
         self._rows.append((t, q.copy(), np.clip(v, -most, most), tau.copy()))
         quiet = len(self._rows) == QUIET_STATES and np.isnan(self._period)
         if quiet and self.verdict is None:
@@ -255,8 +258,9 @@ class ActivationCheck:
         response = np.abs(np.linalg.inv(matrix))
         speeds = np.cumsum(self._codes, axis=1) * self._chip
         ways = np.cumsum(speeds, axis=1) * self._chip
-        by_speed = SWING * self._speed[:, None] / (response * np.abs(speeds).max(axis=1))
-        by_way = SWING_WAY * self._furthest[:, None] / (response * np.abs(ways).max(axis=1))
+        with np.errstate(divide="ignore"):  # a joint that another one's torque does not move
+            by_speed = SWING * self._speed[:, None] / (response * np.abs(speeds).max(axis=1))
+            by_way = SWING_WAY * self._furthest[:, None] / (response * np.abs(ways).max(axis=1))
         swing = np.minimum(by_speed, by_way).min(axis=0)
         self._first = np.minimum(FIRST_AMPLITUDE * self.limit, swing)
         self._amplitude, self._attempts = self._first.copy(), 0

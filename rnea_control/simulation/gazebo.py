@@ -12,36 +12,53 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import yaml
 
+from rnea_control.array_types import FloatArray
+from rnea_control.control.arm_answer import limits
+from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel
+from rnea_control.model.joint_selection import JointSelection, select_joints
+from rnea_control.model.joints import Joint
 from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_text import parse_xml
 from rnea_control.parameters.settings import quietly
+from rnea_control.parameters.table import LOCKED, LOCKED_POSITION, ROWS
 from rnea_control.ros.parameter_files import section_of
+from rnea_control.simulation import beyond_the_urdf
 
 NODE = "/rnea_controller"
 HARDWARE = "gz_ros2_control/GazeboSimSystem"
 PLUGIN = "gz_ros2_control::GazeboSimROS2ControlPlugin"
-# A joint starts in the middle part of its range, as near to 0 as that allows.
-MIDDLE = 0.6
+MIDDLE = 0.6  # middle part of a joint's range in which it starts, as near to 0 as that allows
+LEAST_LOAD = 0.05  # part of an effort limit that gravity takes in a start that proves something
+BEND = 0.4  # turn of all joints away from a start in which gravity takes less [rad]
 # The root's end tag, and what may stand behind it.
 _END = re.compile(r"</([\w.-]+:)?robot\s*>(\s|<!--.*?-->|<\?.*?\?>)*\Z", re.DOTALL)
 
+# A plugin's element, its start tag in a group, or what only looks like one.
+_PLUGIN = re.compile(
+    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>"
+    r"|(<plugin\b(?:[^>\"']|\"[^\"]*\"|'[^']*')*?)(?:/>|>.*?</plugin\s*>)",
+    re.DOTALL,
+)
+_FILENAME = re.compile(r"""\bfilename\s*=\s*["']([^"']*)["']""")
+
 JOINT = """\
-    <joint name="{name}">
-      <command_interface name="effort"/>
-      <state_interface name="position">
+    <joint name="{name}"{mimic}>
+{command}      <state_interface name="position">
         <param name="initial_value">{start:g}</param>
       </state_interface>
       <state_interface name="velocity"/>
       <state_interface name="effort"/>
     </joint>
 """
+COMMAND = '      <command_interface name="{interface}"/>\n'
 ROS2_CONTROL = """\
   <ros2_control name="gazebo" type="system">
     <hardware>
@@ -71,7 +88,7 @@ WORLD = """\
       <max_step_size>{step:g}</max_step_size>
       <real_time_factor>{factor:g}</real_time_factor>
     </physics>
-    <gravity>0 0 -9.81</gravity>
+    <gravity>{gravity}</gravity>
     <plugin filename="gz-sim-physics-system" name="gz::sim::systems::Physics"/>
     <plugin filename="gz-sim-user-commands-system" name="gz::sim::systems::UserCommands"/>
     <plugin filename="gz-sim-scene-broadcaster-system" name="gz::sim::systems::SceneBroadcaster"/>
@@ -83,57 +100,129 @@ WORLD = """\
 """
 
 
-def parameters_of(path: Path) -> tuple[list[str], str]:
-    """The joints, and the name of the effort controller, of a YAML file for `rnea_controller`.
+@dataclass(frozen=True)
+class Arm:
+    """What Gazebo needs of the controller's parameters.
 
-    Raises:
-        ParameterError: it names no joints.
+    Attributes:
+        joints: to control.
+        effort_controller: its name.
+        locked_positions: of other joints that could move, [rad] or [m].
+        gravity: in the frame of the URDF's root link, [m/s^2].
+        overrides: values in place of those that describe hardware which Gazebo's arm lacks.
+        overridden: the same in a sentence; empty if there are none.
     """
-    section = section_of(NODE, ["--params-file", str(path)])
-    joints = section.get("joints")
-    if not isinstance(joints, list) or not joints:
-        raise ParameterError(f"{path}: no joints of {NODE.strip('/')}; name those to control")
-    topic = str(section.get("command_topic", ""))
-    name = topic.rpartition("/")[0].rpartition("/")[2]
-    return [str(joint) for joint in joints], name or "effort_controller"
+
+    joints: tuple[str, ...]
+    effort_controller: str = "effort_controller"
+    locked_positions: Mapping[str, float] = field(default_factory=dict)
+    gravity: tuple[float, ...] = tuple(ROWS["gravity"].default)
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    overridden: str = ""
+
+    @classmethod
+    def of_file(cls, path: Path) -> Arm:
+        """The arm of a YAML file for `rnea_controller`.
+
+        Raises:
+            ParameterError: it names no joints, or another value is wrong.
+        """
+        section = section_of(NODE, ["--params-file", str(path)])
+        joints = section.get("joints")
+        if not isinstance(joints, list) or not joints:
+            raise ParameterError(f"{path}: no joints of {NODE.strip('/')}; name those to control")
+        names = tuple(str(joint) for joint in joints)
+        topic = str(section.get("command_topic", ""))
+        controller = topic.rpartition("/")[0].rpartition("/")[2]
+        row = ROWS["gravity"]
+        overrides = beyond_the_urdf.overrides(section, names)
+        return cls(
+            names,
+            controller or cls.effort_controller,
+            {
+                name.removeprefix(LOCKED): float(LOCKED_POSITION.check(name, value))
+                for name, value in section.items()
+                if name.startswith(LOCKED)
+            },
+            tuple(row.check(row.name, section.get(row.name, row.default))),
+            overrides,
+            beyond_the_urdf.words(section, overrides, "Gazebo"),
+        )
 
 
-def start_positions(
-    urdf: str, joints: Sequence[str], given: Mapping[str, float]
-) -> dict[str, float]:
-    """Where each joint starts, [rad] or [m]: as given, else well within its limits.
+def start_positions(urdf: str, arm: Arm, given: Mapping[str, float]) -> dict[str, float]:
+    """Where each controlled joint starts, [rad] or [m]: as given, else well within its limits and
+    where gravity asks something of the arm: to hold one that stands upright proves nothing.
 
     Raises:
         RobotModelError: the URDF is not that of a robot with these joints.
         ParameterError: a position of another joint is given.
     """
     for name in given:
-        if name not in joints:
+        if name not in arm.joints:
             raise ParameterError(
-                f"joint {name!r} is not among those to control: {', '.join(joints)}"
+                f"joint {name!r} is not among those to control: {', '.join(arm.joints)}"
             )
-    model = quietly(RobotModel.from_urdf_string, urdf, joints)
+    model = quietly(
+        RobotModel.from_urdf_string, urdf, arm.joints, arm.locked_positions, arm.gravity
+    )
     with np.errstate(invalid="ignore"):  # joints without limits
         middle = 0.5 * (model.lower + model.upper)
         reach = 0.5 * MIDDLE * (model.upper - model.lower)
-        usual = np.nan_to_num(np.clip(0.0, middle - reach, middle + reach))
-    return dict(zip(joints, usual.tolist(), strict=True)) | dict(given)
+        bounds = middle - reach, middle + reach
+        start = np.nan_to_num(np.clip(0.0, *bounds))
+        bent = start + BEND * np.array([kind != "prismatic" for kind in model.joint_types])
+        within = np.fmax(np.fmin(bent, bounds[1]), bounds[0])
+    if _load(model, start) < LEAST_LOAD:
+        start = within
+    return dict(zip(arm.joints, start.tolist(), strict=True)) | dict(given)
 
 
-def description(urdf: str, start: Mapping[str, float], controllers: Path | str) -> str:
+def _load(model: RobotModel, q: FloatArray) -> float:
+    """The largest gravity torque of a joint, as a part of its effort limit."""
+    torque = gravity(model, Workspace(model), q, np.zeros(model.nv))
+    return float((np.abs(torque) / limits(model)).max())
+
+
+def without_classic_plugins(urdf: str) -> tuple[str, list[str]]:
+    """A URDF's text without the plugins of Gazebo Classic, and the files of these: Gazebo reports
+    an error for each that it cannot load."""
+    left_out = []
+
+    def kept(found: re.Match[str]) -> str:
+        name = _FILENAME.search(found[1] or "")
+        if name is None or not _is_classic(name[1]):
+            return found[0]
+        left_out.append(name[1])
+        return ""
+
+    return _PLUGIN.sub(kept, urdf), left_out
+
+
+def _is_classic(filename: str) -> bool:
+    """Whether a plugin is one of Gazebo Classic; Gazebo's own are named gz or ignition."""
+    name = filename.rpartition("/")[2].lower()
+    return "gazebo" in name and not any(word in name for word in ("gz", "ignition", "ign_"))
+
+
+def description(urdf: str, arm: Arm, start: Mapping[str, float], controllers: Path | str) -> str:
     """A URDF's text, without xacro, with a base fixed to the world, ros2_control's tags and its
     plugin for Gazebo, where it has none of its own.
 
+    Joints that move and are not controlled get an interface as well, by which Gazebo holds them
+    where the controller takes them to be locked: without one they would slide freely.
+
     Args:
-        start: the position of each joint that gets an effort interface, [rad] or [m].
+        arm: its joints get effort interfaces.
+        start: the position of each of them, [rad] or [m].
         controllers: the file with ros2_control's parameters.
 
     Raises:
         RobotModelError: it is no URDF.
         ParameterError: its <ros2_control> is for other hardware.
     """
-    root = description_from_urdf(urdf, "the URDF").root
-    added = FIXED.format(root=root) if root != "world" else ""
+    tree = description_from_urdf(urdf, "the URDF")
+    added = FIXED.format(root=tree.root) if tree.root != "world" else ""
     robot = parse_xml(urdf)
     hardware = [str(one.text).strip() for one in robot.findall("ros2_control/hardware/plugin")]
     foreign = [name for name in hardware if name != HARDWARE]
@@ -143,7 +232,9 @@ def description(urdf: str, start: Mapping[str, float], controllers: Path | str) 
             f"it, or one made for {HARDWARE}"
         )
     if not hardware:
-        joints = "".join(JOINT.format(name=name, start=value) for name, value in start.items())
+        selection = select_joints(tree.joints, arm.joints, arm.locked_positions)
+        movable = (joint for joint in tree.joints if joint.nq == 1)
+        joints = "".join(_interfaces(joint, selection, start) for joint in movable)
         added += ROS2_CONTROL.format(hardware=HARDWARE, joints=joints)
     if all(plugin.get("name") != PLUGIN for plugin in robot.findall("gazebo/plugin")):
         added += GAZEBO.format(plugin=PLUGIN, controllers=controllers)
@@ -152,12 +243,31 @@ def description(urdf: str, start: Mapping[str, float], controllers: Path | str) 
     return urdf[: end.start()] + added + urdf[end.start() :]
 
 
-def controllers(joints: Sequence[str], name: str, update_rate: int) -> str:
+def _interfaces(joint: Joint, selection: JointSelection, start: Mapping[str, float]) -> str:
+    """The tag of a joint in <ros2_control>: commanded by efforts, or following a joint that is, or
+    held by Gazebo, as joints are whose velocity interface no controller claims."""
+    at = selection.coordinates.get(joint.name)
+    follows = at is not None and not at.leads
+    # What the controller locks, or commands, mimics nothing for it.
+    mimic = ' mimic="false"' if joint.mimic is not None and not follows else ""
+    if at is None:
+        command, position = COMMAND.format(interface="velocity"), selection.locked.get(joint.name)
+    elif at.leads:
+        command, position = COMMAND.format(interface="effort"), start[joint.name]
+    else:
+        others = selection.coordinates.items()
+        leader = next(name for name, other in others if other.leads and other.q == at.q)
+        command, position = "", at.ratio * start[leader] + at.offset
+    return JOINT.format(name=joint.name, mimic=mimic, command=command, start=position or 0.0)
+
+
+def controllers(arm: Arm, update_rate: int) -> str:
     """ros2_control's parameters, YAML: `update_rate` in simulated Hz."""
+    name = arm.effort_controller
     broadcaster = {"type": "joint_state_broadcaster/JointStateBroadcaster"}
     effort = {"type": "forward_command_controller/ForwardCommandController"}
     manager = {"update_rate": update_rate, "joint_state_broadcaster": broadcaster, name: effort}
-    parameters = {"joints": list(joints), "interface_name": "effort"}
+    parameters = {"joints": list(arm.joints), "interface_name": "effort"}
     content = {
         "controller_manager": {"ros__parameters": manager},
         name: {"ros__parameters": parameters},
@@ -166,14 +276,20 @@ def controllers(joints: Sequence[str], name: str, update_rate: int) -> str:
     return text
 
 
-def world(step: float, real_time_factor: float) -> str:
-    """An empty world, SDF, with a step of the physics, [s], and how fast simulated time is to pass;
-    ParameterError if one of them is not above 0."""
+def world(step: float, real_time_factor: float, gravity: Sequence[float]) -> str:
+    """An empty world, SDF; ParameterError if a number is not above 0 that must be.
+
+    Args:
+        step: of the physics, [s].
+        real_time_factor: how fast simulated time is to pass.
+        gravity: shape (3,), [m/s^2]; the root link is fixed to the world as it stands.
+    """
     if not (step > 0.0 and real_time_factor > 0.0):
         raise ParameterError(
             f"a step of {step} s and a real-time factor of {real_time_factor}: both must be above 0"
         )
-    return WORLD.format(step=step, factor=real_time_factor)
+    down = " ".join(f"{each:g}" for each in gravity)
+    return WORLD.format(step=step, factor=real_time_factor, gravity=down)
 
 
 def main() -> None:
@@ -182,14 +298,14 @@ def main() -> None:
     parser.add_argument("urdf", type=Path)
     parser.add_argument("parameters", type=Path)
     given = parser.parse_args()
-    joints, name = parameters_of(given.parameters)
-    text = given.urdf.read_text(encoding="utf-8")
+    arm = Arm.of_file(given.parameters)
+    text, _ = without_classic_plugins(given.urdf.read_text(encoding="utf-8"))
     print("# The URDF:\n")
-    print(description(text, start_positions(text, joints, {}), "CONTROLLERS.yaml"))
+    print(description(text, arm, start_positions(text, arm, {}), "CONTROLLERS.yaml"))
     print("\n# CONTROLLERS.yaml:\n")
-    print(controllers(joints, name, 1000))
+    print(controllers(arm, 1000))
     print("# The world:\n")
-    print(world(0.001, 1.0))
+    print(world(0.001, 1.0, arm.gravity))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
+from ament_index_python.packages import get_package_share_directory
 from miswired_arm import (
     FRICTION,
     PERIOD,
@@ -18,10 +20,11 @@ from miswired_arm import (
     scaled,
 )
 
-from rnea_control.control import Mode, activation_check
+from rnea_control.control import ControllerSettings, Gains, Mode, activation_check
 from rnea_control.control.activation_check import MOST_INTERRUPTIONS, Verdict
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError
+from rnea_control.model import RobotModel
 
 QUICK = 0.1  # after which a right arm has been checked [s]
 
@@ -316,6 +319,30 @@ def test_states_that_are_too_slow_are_told() -> None:
         arm.wait(0.009)
     words = "not checked: states come at 100 Hz, and the answer of the arm needs 200 Hz"
     assert arm.supervisor.verdict.words == words and not arm.supervisor.verdict.wrong
+
+
+def test_stamps_that_repeat_are_no_division_by_zero() -> None:
+    """A simulation's clock that is late gives every third state the stamp of the one before."""
+    arm = MiswiredArm(check="refuse")
+    with np.errstate(divide="raise", invalid="raise"):
+        for k in range(300):
+            now = arm.t
+            arm.t -= PERIOD * (k % 3 == 2)
+            arm.supervisor.answer(arm.t, *arm.state(), arm.tau)
+            arm.t = now
+            arm.wait()
+    verdict = arm.supervisor.verdict
+    assert not verdict.wrong and verdict.verified.all()
+
+
+def test_upright_arm_whose_joints_do_not_move_each_other_is_no_division_by_zero() -> None:
+    path = Path(get_package_share_directory("rnea_control")) / "urdf" / "seven_axis_arm.urdf"
+    model = RobotModel.from_urdf_file(path)
+    settings = ControllerSettings(Gains.uniform(model.nv, 100.0, 20.0))
+    with np.errstate(divide="raise", invalid="raise"):
+        activation_check.ActivationCheck(model, settings).torque(
+            0.0, np.zeros(model.nv), np.zeros(model.nv), np.zeros(model.nv)
+        )
 
 
 def test_bad_state_in_a_check_is_refused_and_the_check_goes_on() -> None:
