@@ -81,7 +81,7 @@ class Controller(StepRows):
         )
         # What the last torque was computed for.
         self._predicted = tuple(self.rows[layout.PREDICTED_POSITION : layout.LAST_POSITION])
-        self.post = self.serve
+        self.post, self.model = self.serve, model
         self.change(model, settings)
 
     @property
@@ -102,7 +102,13 @@ class Controller(StepRows):
         """
         settings.check(model.joint_names)
         planner = Planner(model, settings)
-        self.box.settings[:] = settings.rows(model), settings.braced().rows(model)
+        rows = settings.rows(model)
+        friction = slice(layout.FRICTION, layout.FRICTION + 3)
+        same_bodies = np.array_equal(model.bodies, self.model.bodies)
+        same_friction = np.array_equal(rows[friction], self.arrays[1][0, friction])
+        # The observer starts anew with another model only, not with each change of a gain.
+        self.box.numbers[step.NEW_MODEL] = not (same_bodies and same_friction)
+        self.box.settings[:] = rows, settings.braced().rows(model)
         tolerances = settings.rules.tolerances
         self.box.tolerances[:] = tolerances.rows(self.motion, model.joint_names)
         self.box.numbers[step.BODIES_AT] = model.bodies.ctypes.data

@@ -131,6 +131,7 @@ class Planner:
         check_law(self._settings.control_law)
         points = Waypoints.of(request.waypoints, model.nv)
         points.check(model.joint_names, rules.allow_integration)
+        points.check_efforts(model, self._settings.effort_limit(model))
         tolerances = rules.tolerances.overridden(request.tolerances, model.joint_names)
         start = earliest = at.s + at.ahead + lead
         if request.start is not None:
@@ -156,7 +157,9 @@ class Planner:
         chosen, note = attempt(1.0), ""
         if not chosen.excess <= EFFORT_TOLERANCE:
             note = chosen.peak.complaint(start, model)
-            if rules.excessive_effort == ExcessiveEffort.refuse:
+            # A limit that efforts of the points use up leaves nothing for the feedback.
+            pushes = points.efforts.any() and chosen.peak.stretch == math.inf
+            if pushes or rules.excessive_effort == ExcessiveEffort.refuse:
                 raise TrajectoryLimitsError(note)
             if rules.excessive_effort == ExcessiveEffort.slow_down:
                 chosen = self._slowed(attempt, chosen, start)

@@ -49,11 +49,11 @@ BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(64, 70)
 FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)
 ADOPT, CHANGE, BRACE = range(5, 8)
 # Numbers of the box: the request, whether it was carried out, and the motion that it ended; then
-# those of a trajectory, where the model's bodies are, whether to brace, and whether a hand has
-# guided the arm.
+# those of a trajectory, where the model's bodies are, whether to brace, whether a hand has guided
+# the arm, and whether the model is another one.
 REQUEST, DONE, ENDED, STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, MOTION = range(8)
-BODIES_AT, BRACED, GUIDED = range(8, 11)
-NUMBERS = 11
+BODIES_AT, BRACED, GUIDED, NEW_MODEL = range(8, 12)
+NUMBERS = 12
 # Values: the time now; of a trajectory, when it takes over, is at rest, begins and ends.
 NOW, BEGIN, REST, START, END = range(5)
 VALUES = 5
@@ -384,7 +384,8 @@ def serve(
         for which in range(2):
             _copy(new_settings[which], settings[which])
         n[layout.BODIES_AT] = box[BODIES_AT]
-        momentum_observer.start_anew(state)
+        if box[NEW_MODEL] != 0:
+            momentum_observer.start_anew(state)
         state[layout.RESTS_SINCE, 0] = math.nan
     elif request == BRACE:
         n[layout.BRACED] = box[BRACED]

@@ -15,6 +15,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import feasibility, layout, mode
 from rnea_control.control.activation_check import ActivationCheck, Strictness, Verdict
 from rnea_control.control.arm_answer import Answer
+from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.controller import STILL_FROZEN, Controller, Recorded
 from rnea_control.control.miswiring import NONE, explain
 from rnea_control.control.mode import Event, Machine, Mode
@@ -46,11 +47,14 @@ class Supervisor(Machine):
         misfit: why the hardware is not that of the model, which may be set; it does not start then.
         verdict: of the last check of the wires; None before there is one.
         checked_cause: what is likely to be behind that; empty if nothing is, or not known yet.
+        weak_braking: why the arm can hardly be braked with the values that it was started with;
+            empty if it can, or before that is judged.
     """
 
     _check: ActivationCheck  # in mode checking
     verdict: Verdict | None = None
-    checked_cause = ""
+    checked_cause = weak_braking = ""
+    _braking_is_judged = False
 
     def __init__(
         self,
@@ -283,6 +287,11 @@ class Supervisor(Machine):
         self.controller.start(t, q)
         self._gave_way_at.clear()
         self.state_period = feasibility.StatePeriod(t)
+        self.judge_braking_again()
+
+    def judge_braking_again(self) -> None:
+        """The values that the arm is braked with, or the arm, are other ones."""
+        self._braking_is_judged, self.weak_braking = False, ""
 
     def answer_gap(self, t: float, tau: FloatArray) -> bool:
         """Fills `tau` with torques for when no state comes; whether they are to be commanded. The
@@ -304,28 +313,62 @@ class Supervisor(Machine):
         them."""
         if self.mode not in mode.HAS_ARM:
             return ""  # nothing is held; the start asks
-        return self._objection(model, settings, not self._law_failed)
-
-    def _objection(
-        self,
-        model: RobotModel | None = None,
-        settings: ControllerSettings | None = None,
-        to_gains: bool = True,
-    ) -> str:
-        q, ws, period = self.controller.last_state[0], self._workspace, self.state_period
-        model, settings = model or self.controller.model, settings or self.controller.settings
-        gain = ""
-        if to_gains and period.is_known:
-            gain = feasibility.excessive_gain(
-                model, ws, settings, q, period.shortest, self.seen_delay
-            )
+        gain = "" if self._law_failed else self.excessive_gain(model, settings)
+        q, ws = self.controller.last_state[0], self._workspace
         return gain or feasibility.excessive_load(model, ws, settings, q)
+
+    def excessive_gain(self, model: RobotModel, settings: ControllerSettings) -> str:
+        """The first gain that the rate of the states and the delay of torques do not allow, and
+        what they allow; empty if there is none, or while the rate is not known."""
+        period, q = self.state_period, self.controller.last_state[0]
+        if not period.is_known:
+            return ""
+        return feasibility.excessive_gain(
+            model, self._workspace, settings, q, period.shortest, self.seen_delay
+        )
+
+    def _objection(self) -> str:
+        """Why the arm cannot go on with what is in force."""
+        given, q = self._in_force, self.controller.last_state[0]
+        gain = self.excessive_gain(*given)
+        return gain or feasibility.excessive_load(given.model, self._workspace, given.settings, q)
+
+    def braking_check(self) -> BrakingCheck:
+        """Judges whether the arm could be braked with other values, from where it is now."""
+        return BrakingCheck(self._in_force, self._arm_state, self.mode in mode.HAS_ARM)
+
+    @property
+    def _in_force(self) -> Candidate:
+        return Candidate(self.controller.model, self.controller.settings)
+
+    @property
+    def _arm_state(self) -> ArmState:
+        controller, period = self.controller, self.state_period
+        q, v = controller.last_state.copy()
+        shortest = period.shortest if period.is_known else math.nan
+        return ArmState(q, v, controller.in_force.copy(), shortest, self.seen_delay)
+
+    def braking_to_judge(self) -> tuple[BrakingCheck, Candidate] | None:
+        """The check of the values that the arm was started with, which takes too long for a tick,
+        and these values; None if that was done. `weak_brakes` takes what it finds."""
+        if self._braking_is_judged or not self.steady or self.mode not in mode.HAS_ARM:
+            return None
+        self._braking_is_judged = True
+        return BrakingCheck.at_start(self._in_force, self._arm_state), self._in_force
+
+    def weak_brakes(self, reason: str, hardly: bool) -> None:
+        """The arm can be braked less well than usual, with the values that are in force, or
+        `hardly` at all: then it is held, and no trajectory is taken."""
+        self.weak_braking = reason
+        if hardly:
+            q, v = self.controller.last_state
+            self.fail(reason, self.controller.time, q.copy(), v.copy())
 
     def reset_fault(self) -> str:
         """Ends a fault, if the arm could be held then."""
         if Mode.FAULT not in self._latched:
             raise ControllerError("there is no fault to reset")
-        if self.mode in mode.HAS_ARM and (objection := self._objection()):
+        if self.mode in mode.HAS_ARM and (objection := self._objection() or self.weak_braking):
             raise ControllerError(objection)
         del self._latched[Mode.FAULT]
         self._law_failed = False

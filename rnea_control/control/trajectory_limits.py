@@ -240,7 +240,10 @@ class EffortPeak(NamedTuple):
         joint, unit = model.joint_names[self.joint], units(model, self.joint).effort
         remedy = f"Make the trajectory {self.stretch:.3g} times slower"
         if not self.stretch < math.inf:
-            remedy = "Going slower does not help, as the arm cannot hold itself there"
+            remedy = (
+                "Going slower does not help, as gravity and the efforts of its points need that "
+                "much at rest"
+            )
         return (
             f"{self.time - start:.3g} s into it, joint {joint!r} needs {self.torque:.4g} {unit}; "
             f"its effort limit is {self.limit:.4g}. {remedy}"

@@ -157,6 +157,21 @@ class Waypoints:
                 found = text.format(time=times[i], previous=i - 1, before=times[i - 1])
                 raise error(f"point {i}: {found}")
 
+    def check_efforts(self, model: RobotModel, limit: FloatArray) -> None:
+        """Refuses an effort beyond the `limit` of its joint, shape (nv,), [Nm] or [N]; the message
+        names the waypoint and the joint.
+
+        Raises:
+            TrajectoryLimitsError: so it is.
+        """
+        for i, j in np.argwhere(np.abs(self.efforts) > limit):
+            unit = units(model, j).effort
+            raise TrajectoryLimitsError(
+                f"point {i}: the effort of joint {model.joint_names[j]!r} is "
+                f"{self.efforts[i, j]:.4g} {unit}; its effort limit is {limit[j]:.4g} {unit}, for "
+                "the whole torque"
+            )
+
     def ahead(self, asked: float | None, start: float, begin: float, now: float) -> Waypoints:
         """Those after `begin`, when they take over, with times counted as that is.
 

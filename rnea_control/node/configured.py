@@ -136,7 +136,7 @@ class Configured:
             ("hold", partial(ask, Supervisor.hold)),
             ("gravity_compensation", partial(ask, Supervisor.guide)),
             ("resume", self._resume),
-            ("reset_fault", partial(ask, Supervisor.reset_fault)),
+            ("reset_fault", self._reset_fault),
         ):
             undo.callback(node.destroy_service, node.offer(f"~/{name}", request))
 
@@ -144,6 +144,10 @@ class Configured:
         if self.loop.supervisor.mode is Mode.GUARDED:
             return self.sentinel.take_back()
         return self.loop.call(lambda it: it.resume(self.loop.heard.publishers_of(EMERGENCY_STOP)))
+
+    def _reset_fault(self) -> str:
+        self.loop.judge_braking()
+        return self.loop.call(Supervisor.reset_fault)
 
     def _publish_changes(self) -> None:
         """Publishes the changes of the mode that were not told yet."""
@@ -331,5 +335,6 @@ class Configured:
         self.model_watch.look(self._parameters["model_check.bound"])
         self.delay_watch.look()
         self._topics.look_for_listeners()
+        self.loop.judge_braking()
         self._node.real_time.housekeeping()
         self.tell()

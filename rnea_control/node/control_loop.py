@@ -34,6 +34,7 @@ from rnea_control.control import (
     Waypoint,
 )
 from rnea_control.control.activation_check import ActivationCheck, Strictness
+from rnea_control.control.braking_check import BrakingCheck
 from rnea_control.control.handover import Handover
 from rnea_control.control.mode import HAS_ARM
 from rnea_control.control.stopping import LONGEST_HALT
@@ -61,6 +62,8 @@ MOST_CHANGES = 100
 WARM_UP = 10
 # Modes that are an error in diagnostics.
 _ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED, Mode.POWERLESS)
+
+RAISE_LIMITS = "see torque_rate_limits, effort_limits, effort_limit_scale and the gains"
 
 T = TypeVar("T")
 
@@ -191,6 +194,27 @@ class ControlLoop(PythonTicks):
         """
         with self.lock:
             self.controller.change(model, settings)
+            self.supervisor.judge_braking_again()
+
+    def judge_braking(self) -> None:
+        """Beside the ticks, once after a start or a change: says if the arm can hardly be braked
+        with the values in force."""
+        with self.lock:
+            to_judge = self.consistent(self.supervisor.braking_to_judge)
+        if to_judge is None:
+            return
+        check, given = to_judge
+        reason = check.objection(given)
+        if reason:
+            hardly = not check.allows_any_motion(given)
+            self.log.say("warning", "braking", f"{reason}; {RAISE_LIMITS}")
+            with self.lock:
+                self.supervisor.weak_brakes(f"{reason}; {RAISE_LIMITS}", hardly)
+
+    def braking_check(self) -> BrakingCheck:
+        """As `Supervisor.braking_check`, by the last state."""
+        with self.lock:
+            return self.consistent(self.supervisor.braking_check)
 
     def situation(self) -> Situation:
         """As `Supervisor.situation`, by the last state."""

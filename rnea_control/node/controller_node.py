@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from rnea_control.control import ControllerSettings
+from rnea_control.control.braking_check import Candidate
 from rnea_control.control.feasibility import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
@@ -21,7 +22,7 @@ from rnea_control.node.control_loop import LONGEST_WAIT_FOR_REST, ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
 from rnea_control.node.trajectory_input import TrajectoryAction
-from rnea_control.parameters.parameter import Parameters
+from rnea_control.parameters.parameter import GivenParameters
 from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.arm_node import STEADY, ArmNode
@@ -242,16 +243,28 @@ class ControllerNode(ArmNode, LifecycleNode):
             self._description = description
             self.autostart()
 
-    def _prepare(self, values: Parameters) -> InForce:
+    def _prepare(self, values: GivenParameters) -> InForce:
         """The settings that a change of parameters would put in force.
 
         Raises:
-            RneaControlError: no controller can take it, or hold the arm with it.
+            RneaControlError: no controller can take it, or hold or brake the arm with it.
         """
         self.loop.attend()  # many that change at once are no hang
         given = in_force(values, self._robot)
-        if objection := self.loop.call(lambda it: it.objection(given.model, given.controller)):
-            raise ParameterError(objection)
+        loop, check = self.loop, self.loop.braking_check()
+
+        def allows(tried: GivenParameters) -> bool:
+            loop.attend()
+            other = in_force(tried, self._robot)
+            held = not loop.call(lambda it: it.objection(other.model, other.controller))
+            return held and check.allows(Candidate(other.model, other.controller))
+
+        objection = loop.call(lambda it: it.objection(given.model, given.controller))
+        if objection.startswith("gains."):
+            raise ParameterError(objection)  # it says itself what is allowed
+        objection = objection or check.objection(Candidate(given.model, given.controller))
+        if objection:
+            raise ParameterError(self.parameters.allowed(values, allows) + objection)
         return given
 
     def _remind(self) -> None:

@@ -43,6 +43,9 @@ def findings(
     yield _state(configured.loop)
     if check := _check(configured.loop.supervisor):
         yield check
+    supervisor = configured.loop.supervisor
+    if supervisor.weak_braking and supervisor.mode is not Mode.FAULT:
+        yield WARN, supervisor.weak_braking
     if configured.delay_watch.finding:
         yield WARN, configured.delay_watch.finding
     if external := _external_torque(configured.loop):

@@ -19,6 +19,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.parameters import table
+from rnea_control.parameters.allowed_value import allowed_values
 from rnea_control.parameters.parameter import GivenParameters, Parameter, Parameters, expand
 
 # The parameters that rclpy itself declares.
@@ -125,6 +126,20 @@ class NodeParameters:
             self._taking = False
         if not result.successful:
             raise ParameterError(result.reason)
+
+    def allowed(self, wanted: GivenParameters, allows: Callable[[GivenParameters], bool]) -> str:
+        """The beginning of a refusal: the values nearest to the wanted ones that `allows` finds
+        right; empty if there are none."""
+
+        def is_allowed(values: Mapping[str, Any]) -> bool:
+            try:
+                return allows(GivenParameters(values, self._known))
+            except RneaControlError:
+                return False
+
+        present = {name: self._node.get_parameter(name).value for name in self._known}
+        found = allowed_values(present, wanted.values, self._known, is_allowed)
+        return f"{found}: else " if found else ""
 
     def _refuse_wrong(self, changes: list[RosParameter]) -> SetParametersResult:
         self._prepared.clear()

@@ -17,6 +17,7 @@ from rclpy.clock import Clock
 
 from rnea_control.control import Act, Controller, ControllerSettings, motion_watch
 from rnea_control.control.belief import MOVING
+from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.motion import Ending
 from rnea_control.control.output_stage import LATENESS
@@ -173,6 +174,20 @@ class Guard(ArmLoop):
                 self._lets_go(reason)
             elif self.let_go and not reason and not self.holds:  # the controller begins anew
                 self._forget()
+
+    def braking_check(self) -> BrakingCheck:
+        """Judges whether the arm could be braked with other values, from the last state."""
+        with self.lock:
+            return self.consistent(self._braking_check)
+
+    def _braking_check(self) -> BrakingCheck:
+        controller, states = self.controller, self.states
+        begun = states.begun
+        q = states.q if begun else controller.model.neutral()
+        torque = controller.in_force if self.holds else self._watch.in_force
+        v = states.v if begun else np.zeros(len(q))
+        now = ArmState(q.copy(), v.copy(), torque.copy())
+        return BrakingCheck(Candidate(controller.model, controller.settings), now, begun)
 
     def change(self, model: RobotModel, settings: ControllerSettings, times: HandoverTimes) -> None:
         """Puts another model, other settings and other times in force, between two ticks.

@@ -18,10 +18,16 @@ from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.belief import MOVING
+from rnea_control.control.braking_check import Candidate
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
-from rnea_control.parameters.parameter import Parameters, expand, values_in_force
+from rnea_control.parameters.parameter import (
+    GivenParameters,
+    Parameters,
+    expand,
+    values_in_force,
+)
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.arm_node import STEADY, ArmNode
@@ -78,7 +84,7 @@ class SentinelNode(ArmNode):
             SENTINEL,
             in_use=lambda: self.guard is not None,
             remedy="start the sentinel again with it",
-            prepare=self._prepared,
+            prepare=self._judged,
             apply=lambda given: self.guard.change(*given),
         )
         self._mode = self.create_publisher(TransitionEvent, "~/mode", LATCHED)
@@ -259,6 +265,21 @@ class SentinelNode(ArmNode):
         simulated = self.clock.ros_time_is_active
         times = handover_times(parameters, simulated)
         return model, settings, HandoverTimes.of_sentinel(*times, simulated)
+
+    def _judged(
+        self, parameters: GivenParameters
+    ) -> tuple[RobotModel, ControllerSettings, HandoverTimes]:
+        """The values to put in force while it guards; ParameterError if the arm could not be
+        braked with them."""
+        model, settings, times = self._prepared(parameters)
+        check = self.guard.braking_check()
+        if objection := check.objection(Candidate(model, settings)):
+
+            def allows(tried: GivenParameters) -> bool:
+                return check.allows(Candidate(*self._prepared(tried)[:2]))
+
+            raise ParameterError(self.parameters.allowed(parameters, allows) + objection)
+        return model, settings, times
 
     def _changed(self, before: str) -> None:
         """The guard's mode has changed; called in its thread."""

@@ -70,7 +70,7 @@ REFUSED = {
     "velocities that overflow": ([Waypoint(0.1, ZERO, 1e308 * ONE), *at_1(v=ZERO)], "too large"),
     "efforts that overflow": (
         [*at_1(effort=1.7e308 * ONE), Waypoint(1.001, ZERO, effort=-1.7e308 * ONE)],
-        "its efforts are too large",
+        r"point 0: the effort of joint 'shoulder' is 1.7e\+308 Nm; its effort limit is 100 Nm",
     ),
     "another arm's": (Waypoints.of([Waypoint(1.0, np.zeros(3))], 3), "of 3 joints, not of 2"),
 }
@@ -245,16 +245,34 @@ def test_excessive_effort_is_refused_with_joint_torque_and_a_remedy() -> None:
     c.follow(0.0, fast(1.01 * factor), 0.0)
     # The effort of the points counts as torque.
     c.follow(0.0, at_1(UP, ZERO, ZERO, 19.0 * ONE), 0.0)
-    with pytest.raises(TrajectoryError, match=r"needs 21 Nm; its effort limit is 20"):
+    with pytest.raises(TrajectoryError, match=r"'shoulder' is 21 Nm; its effort limit is 20"):
         c.follow(0.0, at_1(UP, ZERO, ZERO, 21.0 * ONE), 0.0)
     heavy = RobotModel.from_urdf_string(two_link_arm().replace('effort="100"', 'effort="5"'))
     c = following(UP, heavy, excessive_effort=ExcessiveEffort.slow_down)
-    with pytest.raises(TrajectoryError, match="Going slower does not help, as the arm cannot hold"):
+    with pytest.raises(
+        TrajectoryError, match="Going slower does not help, as gravity and the effo"
+    ):
         c.follow(0.0, [to(3.0, 0.0, 0.0)], 0.0)
     c = following(UP, WEAK)  # by default it is warned of
     motion = c.follow(0.0, fast(1.0), 0.0)
     assert "joint 'shoulder' needs" in motion.note and motion.end == 0.3
     assert c.follow(0.0, [to(3.0, UP[0] + 0.1, 0.0)], 0.0).note == ""
+
+
+@pytest.mark.parametrize("excess", list(ExcessiveEffort))
+def test_effort_of_a_point_that_leaves_nothing_for_the_feedback_is_refused(excess) -> None:
+    """Also where other excessive torques are only warned of: it would throw the arm."""
+    c = following([0.0, 0.0], excessive_effort=excess)  # gravity takes part of the limit of 100
+    held = c.trajectory
+    beyond = r"point 1: the effort of joint 'elbow' is 1e\+06 Nm; its effort limit is 100 Nm"
+    with pytest.raises(exceptions.TrajectoryLimitsError, match=beyond):
+        points = [*at_1(ZERO, ZERO, ZERO), Waypoint(2.0, ZERO, ZERO, ZERO, np.array([0.0, 1e6]))]
+        c.follow(0.0, points, 0.0)
+    static = "Going slower does not help, as gravity and the efforts of its points need that"
+    with pytest.raises(exceptions.TrajectoryLimitsError, match=static):
+        c.follow(0.0, at_1(ZERO, ZERO, ZERO, -99.0 * ONE), 0.0)
+    assert c.trajectory is held
+    assert c.follow(0.0, at_1(ZERO, ZERO, ZERO, 20.0 * ONE), 0.0).note == ""
 
 
 @pytest.mark.parametrize("start", [0.0, 0.3])

@@ -255,14 +255,32 @@ def test_parameters_while_active(bench: Bench) -> None:
     assert bench.set(use_sim_time=False) == ""  # as it is
     assert bench.set(gravity=[0.0, 0.0, 0.0]) == ""
     np.testing.assert_allclose(bench.answer(Q), 0.0, atol=1e-12)
-    assert bench.set(effort_limit_scale=0.01) == ""
-    assert np.abs(bench.answer(off)).max() == pytest.approx(1.0)
-    assert "to be held, and its effort limit is 1" in bench.set(gravity=[0.0, 0.0, -9.81])
+    assert bench.set(effort_limit_scale=0.1) == ""
+    assert np.abs(bench.answer(off, np.array([1.0, 0.0]))).max() == pytest.approx(10.0)
+    assert "to be held, and its effort limit is 10" in bench.set(gravity=[0.0, 0.0, -9.81])
     assert "'gravity' is [0.0, 0.0, -981.0]" in bench.set(gravity=[0.0, 0.0, -981.0])
     for _ in range(MEASURED_STATES):
         bench.answer(off)
     assert "states at 1000 Hz" in bench.set(gains__elbow__d=2000.0)
     assert bench.set(gains__elbow__d=25.0) == ""
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_values_with_which_the_arm_cannot_be_braked_are_refused(bench: Bench, active) -> None:
+    """With the values that are allowed; also while the controller waits, as it may start then."""
+    if active:
+        bench.answer()
+    refused = bench.set(torque_rate_limits__shoulder=1.0)
+    number, _, why = refused.removeprefix("torque_rate_limits.shoulder is 1, at least ").partition(
+        " is allowed: else the arm could be braked from "
+    )
+    assert why.startswith("0") and "from 0.5 with the values in force" in why
+    assert bench.node.get_parameter("torque_rate_limits.shoulder").value == 1e9
+    assert bench.set(torque_rate_limits__shoulder=float(number)) == ""
+    assert "effort_limit_scale is 0.01, at least 0." in bench.set(effort_limit_scale=0.01)
+    both = {"torque_rate_limits__shoulder": 2.0, "torque_rate_limits__elbow": 2.0}
+    assert bench.set(**both).count("at least") == 2
+    assert "armature.elbow is 1000, at most" in bench.set(armature__elbow=1000.0)
 
 
 def test_lifecycle_there_and_back(bench: Bench) -> None:

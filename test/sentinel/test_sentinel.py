@@ -288,6 +288,12 @@ def test_controller_and_sentinel_know_of_each_other(bench: Bench) -> None:
         assert all(result.successful for result in taken.results), taken
         bench.wait(lambda: bench.parameters(*live) == list(live.values()))
         assert [*bench.parameters("payload.center_of_mass")[0]] == [0.0, 0.0, 0.1]
+        slow = dds.settings({"torque_rate_limits.elbow": 1.0})
+        for node in ("rnea_controller", "rnea_sentinel"):  # neither could brake the arm with it
+            (refused,) = bench.ask(SetParameters, f"{node}/set_parameters", parameters=slow).results
+            assert not refused.successful
+            assert "torque_rate_limits.elbow is 1, at least " in refused.reason
+            assert "could be braked from 0" in refused.reason
     with controller(PARAMETERS) as process:  # started again, with what its file says
         bench.wait(lambda: bench.parameters("payload.mass") == [0.0])
         process.said("guarded: the sentinel commands the arm")

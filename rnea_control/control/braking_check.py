@@ -1,0 +1,303 @@
+"""Whether an arm can be braked with a model and settings: a simulated stop, before they are tried.
+
+Torque rate, effort limits, gains, inertia, payload and dead time decide together whether a stop
+succeeds; no bound of one of them alone can tell. A stop runs through the control step itself, on an
+arm that is exactly the model, and succeeds if the step finds nothing wrong and all joints are slow
+in the end. Two stops are judged:
+
+- from the state in which the arm is,
+- from that position with all joints at the same share of their velocity limits, in either
+  direction: a motion may follow.
+
+Each is tried with the control law in force and with the one that brakes after a fault, whose gains
+are the sentinel's default ones too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntVector, Matrices, Matrix
+from rnea_control.control import layout, motion_watch, step
+from rnea_control.control.arrest import SLOW
+from rnea_control.control.controller import Controller
+from rnea_control.control.laws import robot_of
+from rnea_control.control.motion import Act, ending
+from rnea_control.control.settings import ControllerSettings, SafetySettings, reference_speed
+from rnea_control.control.stopping import LONGEST_HALT
+from rnea_control.dynamics.crba import mass_matrix
+from rnea_control.dynamics.friction import solve
+from rnea_control.dynamics.rnea import gravity_outward_pass, inward_pass, outward_pass
+from rnea_control.kernels.compilation import address
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import linked
+from rnea_control.model import RobotModel
+from rnea_control.parameters.table import ROWS
+
+# Shares of the velocity limits from which stops are tried, and the one that needs no comparison
+# with the values in force.
+SHARES = 0.5, 0.25, 0.12, 0.06, 0.03
+ENOUGH = SHARES[0]
+SETTLING = 0.3  # how long the arm must rest after a stop [s]
+INTEGRATION_STEP = 0.001  # longest step of the simulated arm [s]
+DEFAULT_PERIOD = 0.001  # period of the states while it is not known [s]
+
+# Rows of the simulated arm.
+_POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _APPLIED, _ZERO = range(6)
+_ROWS = 6
+
+
+class ArmState(NamedTuple):
+    """A state from which the arm may have to be braked."""
+
+    position: FloatArray  # shape (nv,), [rad] or [m]
+    velocity: FloatArray  # shape (nv,), [rad/s] or [m/s]
+    torque: FloatArray  # command in force, shape (nv,), [Nm] or [N]; NaN where it is not known
+    period: float = math.nan  # of the states [s]; NaN where it is not known
+    delay: float = math.nan  # after which torques act, as seen [s]; NaN where it is not known
+
+
+class Candidate(NamedTuple):
+    """What may be put in force."""
+
+    model: RobotModel
+    settings: ControllerSettings
+
+
+_advance = linked(step.step_once)
+
+
+@inlined
+def _move(n: IntVector, settings: Matrix, arm: Matrix, h: float) -> None:
+    """Moves the simulated arm on by `h` [s] with the torques in row APPLIED, without friction,
+    which would help."""
+    nv = arm.shape[1]
+    bodies, memory, matrix = robot_of(n, nv)
+    q, v, a = arm[_POSITION], arm[_VELOCITY], arm[_ACCELERATION]
+    steps = max(math.ceil(h / INTEGRATION_STEP - 1e-6), 1)
+    for _ in range(steps):
+        outward_pass(bodies, memory, q, v, arm[_ZERO])
+        inward_pass(bodies, memory, a)
+        for j in range(nv):
+            a[j] = arm[_APPLIED, j] - a[j]
+        if settings[layout.HARDWARE_ADDS_GRAVITY, 0] != 0.0:
+            gravity_outward_pass(bodies, memory, q)
+            inward_pass(bodies, memory, arm[_TORQUE])
+            for j in range(nv):
+                a[j] += arm[_TORQUE, j]
+        mass_matrix(bodies, memory, q, matrix)
+        solve(matrix, a)
+        for j in range(nv):
+            v[j] += a[j] * h / steps
+            q[j] += v[j] * h / steps
+
+
+@kernel(nogil=True)
+def _simulate_stop(
+    advance_code: int,
+    n: IntVector,
+    settings: Matrices,
+    tolerances: Matrix,
+    state: Matrix,
+    findings: Matrix,
+    arm: Matrix,
+    commands: Matrix,
+    h: float,
+) -> int:
+    """Simulates the stop of a controller that has caught the arm at time 0. Returns what the step
+    has found, or the fault of a state; UNDER_WAY for nothing.
+
+    Args:
+        advance_code: address of `step.step_once`.
+        n, settings, tolerances, state, findings: as of `advance`.
+        arm: the simulated arm; see its rows.
+        commands: those on their way to the arm, overwritten; one row for each period that a
+            torque takes to act, at least one.
+        h: period of the states [s].
+    """
+    nv, delay = arm.shape[1], commands.shape[0]
+    q, v, tau = arm[_POSITION], arm[_VELOCITY], arm[_TORQUE]
+    resting = 0.0
+    for k in range(math.ceil((LONGEST_HALT + SETTLING) / h)):
+        arguments = n, settings, tolerances, state, findings, k * h, q, v, tau, False
+        outcome = _advance(advance_code, arguments)
+        if outcome >= step.BAD_STATE:
+            return outcome
+        if outcome // step.FOUND != layout.UNDER_WAY:
+            return outcome // step.FOUND
+        row = commands[k % delay]
+        for j in range(nv):
+            arm[_APPLIED, j], row[j] = row[j], tau[j]
+        _move(n, settings[n[layout.BRACED]], arm, h)
+        if state[layout.LAST_TRAJECTORY_TIME, 0] >= state[layout.PATH_END, 0]:
+            resting += h
+        if resting > SETTLING:
+            break
+    return layout.UNDER_WAY
+
+
+def stop_fault(candidate: Candidate, start: ArmState) -> str:
+    """Why an arm could not be braked from this state, in words; empty if it could."""
+    return next(filter(None, (_stop_fault(law, start) for law in _laws(candidate))), "")
+
+
+def fault_at_speed(candidate: Candidate, now: ArmState, share: float) -> str:
+    """The same from this share of the velocity limits, at the position of `now`."""
+    model = candidate.model
+    q = np.clip(now.position, model.lower, model.upper)
+    for speed in (share * reference_speed(model), -share * reference_speed(model)):
+        if fault := stop_fault(candidate, now._replace(position=q, velocity=speed)):
+            return fault
+    return ""
+
+
+def brakable_share(candidate: Candidate, now: ArmState) -> float:
+    """The largest of `SHARES` from which the arm can be braked; 0 if there is none."""
+    return next((each for each in SHARES if not fault_at_speed(candidate, now, each)), 0.0)
+
+
+class BrakingCheck:
+    """Compares how well an arm could be braked with other values and with those in force.
+
+    Args:
+        present: what is in force.
+        now: the state of the arm.
+        holds: whether the controller holds the arm, so that its present motion counts, and not the
+            position alone.
+        compared: the name of `present` in a sentence.
+    """
+
+    def __init__(
+        self,
+        present: Candidate,
+        now: ArmState,
+        holds: bool,
+        compared: str = "the values in force",
+    ) -> None:
+        self._present, self._now, self._holds = present, now, holds
+        self._compared = compared
+
+    @classmethod
+    def at_start(cls, given: Candidate, now: ArmState) -> BrakingCheck:
+        """Compares what a controller has started with and the default limits of the torques."""
+        model, settings = given
+        default = np.full(model.nv, math.nan)
+        safety = settings.safety or SafetySettings.none(model.nv)
+        safety = replace(safety, effort_limit=default, torque_rate_limit=default)
+        usual = replace(settings, safety=safety, effort_limit_scale=1.0)
+        return cls(Candidate(model, usual), now, True, "the default limits of the torques")
+
+    @cached_property
+    def _stops_now(self) -> bool:
+        return not stop_fault(self._present, self._now)
+
+    @cached_property
+    def share(self) -> float:
+        """The largest of `SHARES` from which the arm can be braked with the values in force."""
+        return brakable_share(self._present, self._now)
+
+    def objection(self, candidate: Candidate) -> str:
+        """Why the arm should not go on with other values, as it could not be braked so well; empty
+        if it could. Takes some 10 ms, or 100 ms before it objects."""
+        if _same(candidate, self._present):
+            return ""
+        fault = self._present_fault(candidate)
+        if fault:
+            return f"the arm could not be braked any more: in a simulated stop from here {fault}"
+        if not (fault := fault_at_speed(candidate, self._now, ENOUGH)):
+            return ""
+        share = brakable_share(candidate, self._now)
+        if share >= self.share:
+            return ""
+        return (
+            f"the arm could be braked from {share:g} of its velocity limits, and from "
+            f"{self.share:g} with {self._compared}: in a simulated stop from {ENOUGH:g} {fault}"
+        )
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether there is no objection."""
+        if _same(candidate, self._present):
+            return True
+        if self._present_fault(candidate):
+            return False
+        return self.share == 0.0 or not fault_at_speed(candidate, self._now, self.share)
+
+    def allows_any_motion(self, candidate: Candidate) -> bool:
+        """Whether the arm can be braked from any of `SHARES`."""
+        return brakable_share(candidate, self._now) > 0.0
+
+    def _present_fault(self, candidate: Candidate) -> str:
+        if not self._holds:
+            return ""
+        fault = stop_fault(candidate, self._now)
+        return fault if fault and self._stops_now else ""
+
+
+def _same(candidate: Candidate, present: Candidate) -> bool:
+    """Whether both brake alike."""
+    if not np.array_equal(candidate.model.bodies, present.model.bodies):
+        return False
+    ours, theirs = (
+        [law.settings.rows(law.model) for law in _laws(each)] for each in (candidate, present)
+    )
+    return np.array_equal(ours, theirs, equal_nan=True)
+
+
+def _laws(candidate: Candidate) -> Iterator[Candidate]:
+    """The settings by which the arm is braked, with the default bounds of the motion: those of the
+    user may be none."""
+    model, settings = candidate
+    default = np.full(model.nv, math.nan)
+    safety = replace(
+        settings.safety or SafetySettings.none(model.nv),
+        max_position_error=default,
+        max_velocity=ROWS["motion_bounds.velocity"].default,
+        max_velocity_error=ROWS["motion_bounds.velocity_error"].default,
+        max_driving_torque=math.inf,
+        max_driving_power=math.inf,
+        max_contact_torque=math.inf,
+        detects_collisions=False,
+        saturation_timeout=math.inf,
+        blend_time=0.0,
+    )
+    judged = replace(settings, safety=safety)
+    if settings.control_law.holds_position:
+        yield Candidate(model, judged)
+    yield Candidate(model, judged.braced())
+
+
+def _stop_fault(law: Candidate, start: ArmState) -> str:
+    model = law.model
+    controller = Controller(*law)
+    rows, position, velocity = controller.rows, start.position.copy(), start.velocity.copy()
+    controller.in_force = start.torque
+    controller.start(0.0, position)
+    rows[layout.VELOCITY_NOISE] = rows[layout.RESIDUAL_NOISE] = 0.0
+    controller.finish("", Act.IS_CAUGHT, state=(0.0, position, velocity))
+    controller.watch = motion_watch.FREE
+    rows[layout.BRAKED_SINCE] = math.nan  # the bounds of a motion count, not those of an arrest
+    period = DEFAULT_PERIOD if math.isnan(start.period) else start.period
+    delay = float(np.fmax(law.settings.dead_time, start.delay))
+    arm = np.zeros((_ROWS, model.nv))
+    arm[_POSITION], arm[_VELOCITY] = position, velocity
+    commands = np.tile(controller.in_force, (max(math.ceil(delay / period - 1e-6), 1), 1))
+    code = address(step.step_once) or 0
+    found = _simulate_stop(code, *controller.arrays, arm, commands, period)
+    if found >= step.BAD_STATE or not np.isfinite(arm).all():
+        return "the arm did not come to rest"
+    if found != layout.UNDER_WAY:
+        count, findings = int(controller.numbers[layout.FINDINGS]), controller.arrays[4]
+        text = ending(model, findings[(count - 1) % layout.MOST_FINDINGS], None).text
+        return text.partition(";")[0].partition(":")[0]  # the causes that follow are of real arms
+    share = np.abs(arm[_VELOCITY]) / reference_speed(model)
+    j = int(np.argmax(share))
+    if share[j] > SLOW:
+        return f"{model.joint_names[j]} still moved at {share[j]:.2g} of its velocity limit"
+    return ""
