@@ -182,6 +182,26 @@ class Controller(StepRows):
         self.last_state[:] = q, v
         self.approach(wanted, max(elapsed, 0.0), tau)
 
+    def support(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
+        """Fills `tau` with the gravity torque for a finite state that is measured while nobody
+        applies the commands: no feedback, no limit torque, and no rate limit, as none of them
+        moves anything; whoever begins to apply them finds the torque that carries the arm. Zero
+        under a law without a model. Arguments, and what is raised, as of `step`."""
+        rows = self.rows
+        rows[layout.LAST_TIME] = rows[layout.LAST_MEASURED] = t
+        rows[layout.LAST_TRAJECTORY_TIME] = t - rows[layout.BEHIND, 0]
+        rows[layout.DESIRED_POSITION : layout.TORQUE] = 0.0
+        for row in (layout.DESIRED_POSITION, layout.MODEL_POSITION, layout.PREDICTED_POSITION):
+            rows[row] = q
+        rows[layout.VELOCITY_ERROR] = -v
+        rows[layout.PREDICTED_VELOCITY] = v
+        self.last_state[:] = q, v
+        if self.settings.control_law.model is Model.none:
+            tau[:] = 0.0
+        else:
+            self.holding_torque(q, tau)
+        rows[layout.TORQUE] = rows[layout.COMMAND] = tau
+
     def damp_when_let_go(self, joints: BoolArray) -> None:
         """Has `joints`, shape (nv,), damped at the present position rather than powerless once the
         controller has let go, until the next activation."""

@@ -285,9 +285,6 @@ class Machine:
     def _give_way(self, end: Ending) -> None:
         """The desired position was taken from the arm."""
         controller, times, reason = self.controller, self._gave_way_at, end.text
-        if self.mode is Mode.WAITING:  # nobody takes the commands, and the arm moves as it likes
-            controller.finish("a hand guides the arm", Act.IS_GUIDED)
-            return
         often = False
         if not controller.arresting:  # an arm that is caught may give way again and again
             times.append(controller.time)

@@ -19,7 +19,6 @@ from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.controller import STILL_FROZEN, Controller, Recorded
 from rnea_control.control.miswiring import NONE, explain
 from rnea_control.control.mode import Event, Machine, Mode
-from rnea_control.control.motion import Act
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TorqueError
@@ -131,6 +130,9 @@ class Supervisor(Machine):
         if self.mode is Mode.CHECKING:
             self._go_on_checking(t, q, v, tau)
             return True
+        if self.mode is Mode.WAITING:
+            self.controller.support(t, q, v, tau)
+            return True
         try:
             found = self.controller.step(t, q, v, tau)
         except ControllerError as error:
@@ -214,7 +216,6 @@ class Supervisor(Machine):
             self._unheard_torque_at = t
             if not self._streaming:
                 self._streaming = True
-                self.controller.finish("a hand guides the arm", Act.IS_GUIDED)
                 self.happen(Event.WAITS_ON, self._waits_for)
         return True
 

@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass
 
 from rnea_control.control import Event, Mode, SupervisionSettings
-from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError, boolean
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
@@ -156,6 +155,7 @@ class PythonTicks(SharedArm):
             t = self.states.time + missing
             if not self.refused and self.controller.repeats(t):
                 return True
+            self._limit_rate(t, now)
             try:
                 if not self.supervisor.answer_gap(t, self.command.torque):
                     return True
@@ -197,9 +197,7 @@ class PythonTicks(SharedArm):
             supervisor.take_over(*self.state, "the sentinel commands no more")
         if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
             self.controller.in_force = measured_efforts(state, self.controller.model.joint_names)
-        elapsed = taken_at - self.times[native.PUBLISHED_AT] + LATENESS
-        if self.system_time and gap > elapsed:
-            self.controller.limit_rate_step(elapsed)  # it counts no time ahead of the clock
+        self._limit_rate(now, taken_at)
         if not supervisor.answer(now, states.q, states.v, self.command.torque):
             return False
         self.refused = ""

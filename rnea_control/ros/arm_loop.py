@@ -191,6 +191,13 @@ class ArmLoop:
             return clock, math.nan
         return stamp, (clock - stamp) * 1e-9
 
+    def _limit_rate(self, t: float, now: float) -> None:
+        """Has the rate limit count no more time for the step at `t` than has passed at `now`, [s];
+        see `native_loop.rate_time`."""
+        if self.system_time:
+            dt = max(t - self.controller.time, 0.0)
+            self.controller.limit_rate_step(native.rate_time(self.times, now, dt))
+
     def _publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
         now = time.monotonic()

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
+from rnea_control.array_types import ByteArray, FloatArray, IntArray, Vector, WordArray
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
@@ -53,10 +53,11 @@ NOTHING, WAITS, SERVED = range(3)
 # Times of the loop, [s]: from when on a missing state is predicted, and from when on it is lost;
 # how long a wait is; when the last torque was commanded, by the steady clock, and when the last one
 # without a state; when the interpreter was known to run, and for how long it may stand still; how
-# often a torque is commanded while no state comes.
+# often a torque is commanded while no state comes; until when the rate limit has counted time, and
+# how much of the time before it has not counted yet.
 STATE_GAP, STATE_TIMEOUT, LONGEST_WAIT, PUBLISHED_AT, PREDICTED_AT, ATTENDED_AT = range(6)
-LONGEST_HANG, PREDICTION = 6, 7
-TIMES = 8
+LONGEST_HANG, PREDICTION, RATE_AT, RATE_CREDIT = range(6, 10)
+TIMES = 10
 # Of an emergency stop: 1 if it was pressed, 0 if released, -1 if the message is none, and the words
 # of its publisher's GID. So many are kept.
 PRESSED, GID_LOW, GID_HIGH = range(3)
@@ -116,6 +117,20 @@ def _end(m: IntArray) -> None:
     """Announces that all is written."""
     fence()
     m[SEQUENCE] += 1
+
+
+@inlined
+def rate_time(r: Vector, now: float, dt: float) -> float:
+    """Time that the rate limit counts for a torque [s], where the states' time has advanced by `dt`
+    [s] since the last one: no more than has passed at `now` by the steady clock, and `LATENESS`.
+
+    States that were held up and come in a burst count as the one moment in which the hardware gets
+    their commands. Where a state is late, the next one may make up for `LATENESS` of it.
+    """
+    elapsed = now - r[RATE_AT] + r[RATE_CREDIT]
+    r[RATE_AT] = now
+    r[RATE_CREDIT] = min(max(elapsed - dt, 0.0), LATENESS)
+    return min(dt, elapsed)
 
 
 @inlined
@@ -275,6 +290,8 @@ def run(  # noqa: PLR0915
             if t - state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT:
                 continue
             _begin(m)
+            dt = rate_time(r, now, max(t - state[layout.LAST_TIME, 0], 0.0))
+            state[layout.RATE_STEP, 0] = min(dt, LONGEST_RATE_STEP)
             rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
             outcome = step.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
             _end(m)
@@ -319,9 +336,9 @@ def run(  # noqa: PLR0915
             if h[lease.PHASE] != lease.COMMANDING:
                 return YIELDED
             continue  # it was away, and a state that is fresh must tell for how long
-        elapsed = now - r[PUBLISHED_AT] + LATENESS
-        if m[SYSTEM_TIME] != 0 and gap > elapsed:  # the rate counts no time ahead of it
-            state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
+        if m[SYSTEM_TIME] != 0:
+            dt = rate_time(r, now, max(t - state[layout.LAST_TIME, 0], 0.0))
+            state[layout.RATE_STEP, 0] = min(dt, LONGEST_RATE_STEP)
         outcome = step.advance(n, settings, tolerances, state, findings, t, q, v, tau, False)
         _end(m)
         if outcome >= step.BAD_STATE and outcome != step.BAD_TORQUE:

@@ -20,7 +20,6 @@ from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.motion import Ending
-from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateError, OtherJoints
@@ -362,8 +361,7 @@ class Guard(ArmLoop):
             if self.controller.repeats(t) or now - predicted_at < PREDICTION_PERIOD:
                 return
             self.times[native.PREDICTED_AT] = now
-        if self.system_time:  # the rate limit counts no time ahead of the clock
-            self.controller.limit_rate_step(now - self.times[native.PUBLISHED_AT] + LATENESS)
+        self._limit_rate(self.states.time if fresh else t, now)
         if fresh:
             try:
                 self._note(self.controller.step(*self.state, self.command.torque))

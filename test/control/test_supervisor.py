@@ -123,6 +123,43 @@ def test_without_a_listener_it_follows_the_arm() -> None:
     np.testing.assert_allclose(arm.controller.desired[0], here)
 
 
+@pytest.mark.parametrize("law", list(ControlLaw))
+@pytest.mark.parametrize("v", [[0.0, 0.0], [4.0, -12.0], [-25.0, 3.0]])
+def test_torque_that_nobody_applies_is_the_gravity_torque_wherever_the_arm_falls(law, v) -> None:
+    """Beyond a soft limit and the velocity limit too: springs and brakes would move nothing, and
+    jump at the hardware when it begins to apply the commands."""
+    arm = unheard_of(law=law, supervision={"start_tolerance": 0.1})
+    q = np.array([-3.02, 2.98])  # beyond a limit, and within the margin of another
+    expected = np.zeros(2) if law is ControlLaw.pd else gravity_torque(q)
+    for _ in range(3):
+        assert arm.supervisor.answer(arm.t, q, np.array(v), arm.tau)
+        np.testing.assert_allclose(arm.tau, expected, rtol=1e-9)
+        arm.t += 0.001
+    state = arm.controller.snapshot()
+    np.testing.assert_allclose(state.measured, [q, v])
+    np.testing.assert_allclose(state.torque, arm.tau)
+    arm.supervisor.hear_listeners(True, "somebody listens")
+    assert arm.supervisor.answer(arm.t, q, np.array(v), arm.tau)
+    rate = arm.controller.arrays[1][0, layout.TORQUE_RATE_LIMIT]
+    if law is not ControlLaw.gravity_compensation:
+        assert arm.mode in (Mode.BRAKING, Mode.HOLDING)
+    assert (np.abs(arm.tau - expected) <= rate * 0.005).all()
+
+
+def test_resting_arm_beyond_a_soft_limit_is_held_where_it_is_after_activation() -> None:
+    """It has fallen there: nothing pulls it out with the whole effort limit."""
+    arm = unheard_of()
+    arm.plant.q[:] = [0.3, -2.97]  # the margin begins at -2.95
+    for _ in range(50):
+        assert arm.supervisor.answer(arm.t, arm.plant.q, arm.plant.v, arm.tau)
+        arm.t += 0.001
+    arm.supervisor.hear_listeners(True, "somebody listens")
+    held = gravity_torque(arm.plant.q)
+    for _ in range(200):
+        arm.tick()
+        np.testing.assert_allclose(arm.tau, held, atol=0.05)
+
+
 @pytest.mark.parametrize(
     ("fast", "start_velocity", "safety"),
     [

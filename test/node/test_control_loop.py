@@ -24,7 +24,7 @@ from rnea_control.control import (
     Situation,
 )
 from rnea_control.control.handover import UNHEARD, HandoverTimes, Phase
-from rnea_control.control.output_stage import LATENESS
+from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.exceptions import ControllerError
 from rnea_control.messages.state_intake import CAME_AT
 from rnea_control.node.control_loop import ControlLoop
@@ -87,6 +87,24 @@ def test_rate_limit_goes_by_the_steady_clock_where_a_stamp_is_ahead(simulated: b
         assert changed == pytest.approx(RATE * AHEAD)
     else:
         assert changed <= RATE * (passed + LATENESS)
+
+
+def test_burst_of_states_after_a_pause_changes_the_torque_by_what_one_moment_allows() -> None:
+    """The hardware gets all their commands in one cycle, whatever their stamps say."""
+    bench = LoopBench(settings(p=1e5, d=10.0))
+    bench.loop.start()
+    for k in range(5):
+        bench.tick(k)
+    time.sleep(0.05)
+    before, begin = bench.command.sent[-1], time.monotonic()
+    first = 4 + 50_000_000
+    for k in range(40):
+        bench.tick(first + k * 1_000_000, [0.32, -0.42])
+    passed = time.monotonic() - begin
+    bench.loop.stop()
+    # A first state for which time has passed, and what the others take.
+    changed = np.abs(bench.command.sent[5 + 39] - before).max()
+    assert 0.0 < changed <= RATE * (LONGEST_RATE_STEP + passed + LATENESS)
 
 
 def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() -> None:
