@@ -14,12 +14,20 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.control import layout
 from rnea_control.control.laws import ControlLaw
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
 from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
 from rnea_control.control.trajectory_limits import EffortPeak, check_limits, peak_efforts
-from rnea_control.control.waypoints import ACCELERATION, AT_REST, VELOCITY, Waypoints
+from rnea_control.control.waypoints import (
+    ACCELERATION,
+    AT_REST,
+    POSITION,
+    VELOCITY,
+    Waypoints,
+    whole_turns,
+)
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryLimitsError, TrajectoryModeError
 from rnea_control.model import RobotModel
@@ -137,6 +145,10 @@ class Planner:
         if request.start is not None:
             start = at.trajectory_time(request.start)
         begin = max(start, earliest)
+        if self._is_there(points, at, begin, tolerances.goal_position):
+            # The goal is reached in the first state that is within its tolerances.
+            motion = Motion(request, begin, begin + points.times, points.joints, "")
+            return Plan(at.trajectory, motion, begin, at.revision)
         ahead = points.ahead(request.start, start, begin, at.s)
         old = at.trajectory
         astray = np.abs(at.error) > tolerances.path_position
@@ -169,6 +181,20 @@ class Planner:
         times[len(times) - len(ahead) :] = chosen.times
         motion = Motion(request, start, times, points.joints, note)
         return Plan(chosen.trajectory, motion, begin, at.revision)
+
+    def _is_there(
+        self, points: Waypoints, at: Situation, begin: float, tolerance: FloatArray
+    ) -> bool:
+        """Whether the waypoints are one at time 0 where the arm rests already at `begin`, [s]:
+        within the goal tolerance and END_SLACK. Such a goal asks for no motion."""
+        if len(points) != 1 or points.times[0] != 0.0 or not points.has[POSITION, 0]:
+            return False
+        if begin < at.trajectory.end_time or np.abs(points.velocities[0]).max() > AT_REST:
+            return False
+        slack = self._settings.rows(self._model)[layout.END_SLACK]
+        away = points.positions[0] - at.position
+        away = np.abs(away - whole_turns(away, self._model.continuous)) * points.joints
+        return bool((away <= np.minimum(tolerance, slack)).all())
 
     def _slowed(
         self, attempt: Callable[[float], _Attempt], fast: _Attempt, start: float

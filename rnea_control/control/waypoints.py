@@ -188,8 +188,8 @@ class Waypoints:
             raise TrajectoryTimesError(f"its start is {asked} s; it must be finite")
         if duration <= 0.0:
             raise TrajectoryTimesError(
-                f"the last point's time is {duration:g} s; the arm needs time to get there, give "
-                "it more than 0"
+                f"the last point's time is {duration:g} s; the arm does not rest there, and needs "
+                "time to get there: give it more than 0"
             )
         if until > 0.0 and start + duration == start:
             raise TrajectoryTimesError(f"its start, {until:g} s from now, is too far ahead")

@@ -218,6 +218,57 @@ def test_arm_settles_at_a_moving_end(acceleration) -> None:
     assert np.abs(np.diff(rows[:, 1], axis=0)).max() < 0.01
 
 
+# --- where the arm is already
+
+
+def at_0(*position: float, **fields) -> list[Waypoint]:
+    return [to(0.0, *position, **fields)]
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_goal_at_time_0_where_the_arm_rests_is_reached_in_the_next_state(bare: bool) -> None:
+    """As MoveIt Task Constructor sends it: nothing moves, and the goal does not fail."""
+    c = following([0.3, -0.2], tolerances={"goal_position": 0.02, "goal_velocity": 0.01})
+    run(c, 0.0, 0.01)
+    held, points = c.trajectory.sampled(1.0), at_0(0.31, -0.2)
+    motion = ask(c, 0.0105, [Waypoint(0.0, np.array([0.31, -0.2]))] if bare else points)
+    step(c, 0.011)
+    c.tell()
+    assert motion.ending.kind is EndKind.REACHED and motion.ending.text == "the goal is reached"
+    np.testing.assert_array_equal(c.trajectory.sampled(1.0), held)
+
+
+def test_goal_at_time_0_waits_until_the_arm_is_within_its_tolerances() -> None:
+    c = following([0.3, -0.2], tolerances={"goal_position": 0.02, "goal_velocity": 0.01})
+    run(c, 0.0, 0.01)
+    motion = ask(c, 0.0105, at_0(0.3, -0.2))
+    step(c, 0.011, fast=0.1)
+    assert motion.ending is None
+    step(c, 0.012)
+    c.tell()
+    assert motion.ending.kind is EndKind.REACHED
+
+
+@pytest.mark.parametrize(
+    ("points", "tolerances", "moving"),
+    [
+        (at_0(0.33, -0.2), {"goal_position": 0.02}, False),  # elsewhere
+        (at_0(0.3, -0.1), {}, False),  # without a tolerance
+        (at_0(0.3, -0.2, velocity=0.1), {}, False),
+        (at_0(0.3, -0.2), {}, True),
+    ],
+)
+def test_goal_at_time_0_elsewhere_or_in_motion_is_refused(points, tolerances, moving) -> None:
+    c = following([0.3, -0.2], tolerances=tolerances)
+    if moving:
+        c.follow(0.0, [to(2.0, 0.4, -0.2)], 0.0)
+    run(c, 0.0, 0.01)
+    with pytest.raises(
+        exceptions.TrajectoryTimesError, match="does not rest there, and needs time"
+    ):
+        ask(c, 0.01, points)
+
+
 # --- effort limits
 
 

@@ -101,6 +101,13 @@ def test_goal_from_its_start_until_the_arm_holds_at_its_end(bench: TrajectoryBen
     np.testing.assert_allclose(bench.arm.v[-1], 0.0, atol=1e-3)
 
 
+def test_goal_at_time_0_where_the_arm_rests_succeeds_at_once(bench: TrajectoryBench) -> None:
+    before = bench.now
+    sent = bench.follow([(0.0, bench.arm.q[-1], STILL, STILL)])
+    assert bench.end(sent)[:2] == SUCCEEDED
+    assert bench.now - before < 0.1
+
+
 def test_wrong_goal_says_why_and_the_running_motion_goes_on(bench: TrajectoryBench) -> None:
     """One of each error_code, and what only the node refuses; all else: control/test_planner.py."""
     bench.run(0.4)
