@@ -1,8 +1,9 @@
 """The exceptions of the package, one family rooted at `RneaControlError`.
 
 Every message says where the fault is (file, link, joint, parameter), what was found, what is
-allowed, and what to do. `listed`, `named` and `rounded` word what was found. Programs tell errors
-apart by class or by `code`; `python -m rnea_control.exceptions` prints the table of docs/errors.md.
+allowed, and what to do. `listed`, `named`, `rounded` and `distinct` word what was found. Programs
+tell errors apart by class or by `code`; `python -m rnea_control.exceptions` prints the table of
+docs/errors.md.
 """
 
 import re
@@ -12,6 +13,8 @@ from itertools import islice
 
 # How many names a message quotes, and how many characters of each.
 _QUOTED, _LONGEST = 10, 80
+# Significant digits by which any two doubles differ.
+_ALL_DIGITS = 17
 
 
 def listed(names: Collection[str]) -> str:
@@ -29,6 +32,14 @@ def named(kind: str, names: Sequence[str]) -> str:
 def rounded(number: float, digits: int = 3) -> str:
     """With so many digits, and no exponent before it gets long: 87000, 0.0123, 3.8e7."""
     return f"{float(f'{number:.{digits}g}'):g}".replace("e+0", "e").replace("e+", "e")
+
+
+def distinct(*numbers: float, digits: int = 6) -> list[str]:
+    """The numbers with so many digits, or with as many more as tell different ones apart: a value
+    beside the limit that it exceeds by 1e-9."""
+    words = [f"{number:.{digits}g}" for number in numbers]
+    tells = digits >= _ALL_DIGITS or len(set(words)) == len(set(numbers))
+    return words if tells else distinct(*numbers, digits=digits + 1)
 
 
 class RneaControlError(Exception):

@@ -17,11 +17,12 @@ from typing import Any
 from rclpy.logging import LoggingSeverity
 from sensor_msgs.msg import JointState
 
-from rnea_control.commands.command_checks import EFFORT_CONTROLLER_INACTIVE, MANAGER_SILENT
+from rnea_control.commands.command_checks import EFFORT_CONTROLLER_INACTIVE
 from rnea_control.commands.controller_checks import SENTINEL_REQUIRED
 from rnea_control.commands.evidence import Evidence, Move
 from rnea_control.commands.finding import Finding
 from rnea_control.commands.live_watch import LiveWatch
+from rnea_control.commands.manager_checks import MANAGER_SILENT
 from rnea_control.control import Controller, SupervisionSettings
 from rnea_control.control import activation_check as codes
 from rnea_control.control.requested_check import SETTLING, RequestedCheck, warm_up

@@ -13,6 +13,7 @@ from rnea_control.commands import (
     configuration_checks,
     controller_checks,
     machine_checks,
+    manager_checks,
     state_checks,
     torque_checks,
     wire_checks,
@@ -22,6 +23,7 @@ from rnea_control.commands.finding import LEVELS, Code, Finding
 
 # From the ground up: what the later ones rest on comes first.
 CHECKS = (
+    manager_checks.check,
     configuration_checks.check,
     state_checks.check,
     command_checks.check,

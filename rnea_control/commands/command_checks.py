@@ -6,19 +6,10 @@ from collections.abc import Iterator
 
 from rnea_control.commands.evidence import Evidence, LoadedController
 from rnea_control.commands.finding import Finding, error, note, warning
+from rnea_control.commands.manager_checks import is_gone
 from rnea_control.exceptions import listed
 
 # fmt: off
-MANAGER_ABSENT = note("manager-absent",
-    "there is no controller_manager: what becomes of the commands cannot be checked",
-    "On a robot start ros2_control, or correct the parameter `controller_manager` or --namespace")
-MANAGER_SILENT = warning("manager-silent",
-    "controller_manager is there and does not answer",
-    'Look into its log; a longer --seconds gives it more time. `controller_manager: ""` does not '
-    "ask it")
-MANAGER_MESSAGES = note("manager-messages",
-    "controller_manager_msgs is not installed: the effort controller cannot be checked",
-    "Install ros-$ROS_DISTRO-controller-manager-msgs")
 EFFORT_CONTROLLER_MISSING = error("effort-controller-missing",
     "controller_manager has not loaded the controller that `command_topic` belongs to",
     "Load it: `ros2 run controller_manager spawner --inactive NAME`, or correct `command_topic`")
@@ -61,10 +52,6 @@ COMMANDS_QOS = error("commands-qos",
 COMMANDS_SECOND_PUBLISHER = error("commands-second-publisher",
     "other nodes than the controller and its sentinel publish commands; they would alternate",
     "Stop them")
-VELOCITY_LIMITS_ENFORCED = warning("velocity-limits-enforced",
-    "controller_manager cuts the torque of a joint to 0 beyond the URDF's velocity limit",
-    "Set `enforce_command_limits: false` for controller_manager, as the controller keeps the limits"
-    " itself, or `velocity_limit_scale` below 1, so that it brakes before")
 # fmt: on
 
 FORWARD = "forward_command_controller/ForwardCommandController"
@@ -81,25 +68,8 @@ def effort_controller(evidence: Evidence) -> LoadedController | None:
 def check(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with the way of the commands."""
     yield from _topic(evidence)
-    if not evidence.manager:
-        return
-    if evidence.manager not in evidence.nodes:
-        yield MANAGER_ABSENT.found(f"{evidence.manager} is not there")
-        return
-    if not evidence.has_manager_messages:
-        yield MANAGER_MESSAGES.found(f"{evidence.manager} cannot be asked")
-    elif evidence.controllers is None:
-        yield MANAGER_SILENT.found(
-            f"{evidence.manager} has not answered list_controllers in {evidence.seconds:g} s"
-        )
-    elif evidence.effort_controller:
+    if evidence.controllers is not None and evidence.effort_controller:
         yield from _loaded(evidence)
-    enforced = evidence.parameter(evidence.manager, "enforce_command_limits")
-    scale = evidence.settings.get("velocity_limit_scale")
-    if enforced and scale >= 1.0:
-        yield VELOCITY_LIMITS_ENFORCED.found(
-            f"{evidence.manager} has enforce_command_limits, and velocity_limit_scale is {scale:g}"
-        )
 
 
 def _topic(evidence: Evidence) -> Iterator[Finding]:
@@ -111,7 +81,7 @@ def _topic(evidence: Evidence) -> Iterator[Finding]:
         for one in topic.subscriptions
         if not one.node.rpartition("/")[2].lstrip("_").startswith(hidden)
     ]
-    if not others:
+    if not others and not is_gone(evidence):
         yield COMMANDS_UNHEARD.found(f"{topic.name} has no subscription")
     if wrong := [f"{one.node} ({one.type})" for one in others if one.type != COMMAND_TYPE]:
         yield COMMANDS_TYPE.found(f"{topic.name}: {listed(wrong)}; commands are {COMMAND_TYPE}")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from rnea_control.commands.evidence import Evidence, Status
 from rnea_control.commands.finding import Finding, error, note, warning
+from rnea_control.commands.manager_checks import is_gone
 from rnea_control.exceptions import listed
 from rnea_control.node.diagnostics import STAGES
 from rnea_control.parameters.parameter import expand
@@ -120,6 +121,8 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         yield NODE_TWICE.found(f"{node} is there {counts[node]} times")
     # Silent ones that have findings of their own.
     others = {evidence.controller, evidence.manager if evidence.controllers is None else ""}
+    if is_gone(evidence):
+        others.add(evidence.effort_controller)  # of the same process
     for node, values in evidence.parameters.items():
         if values is None and node not in others:
             yield NODE_SILENT.found(f"{node} has not answered in {evidence.seconds:g} s")

@@ -12,6 +12,7 @@ import numpy as np
 
 from rnea_control.commands.evidence import SIM_TIME, Evidence, State
 from rnea_control.commands.finding import Code, Finding, error, warning
+from rnea_control.commands.manager_checks import is_gone
 from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import ParameterError, listed
 from rnea_control.ros import middleware
@@ -107,7 +108,7 @@ def _publishers(evidence: Evidence) -> Iterator[Finding]:
     nodes = listed(sorted(publisher.node for publisher in topic.publishers))
     if len(topic.publishers) > 1:
         yield STATES_SECOND_PUBLISHER.found(f"{topic.name}: {nodes}")
-    if not evidence.states:
+    if not evidence.states and not is_gone(evidence):
         asleep = [
             f", and {each.name} is {each.state}"
             for each in evidence.controllers or ()

@@ -16,6 +16,7 @@ little torque.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from rnea_control.control.arrest import MOST_NOISE
 from rnea_control.control.laws import Model
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace, crba, gravity
-from rnea_control.exceptions import ControllerError
+from rnea_control.exceptions import ControllerError, distinct
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
@@ -43,6 +44,13 @@ RESTING = 0.01
 ASKED = 0.2
 # Links this light are driven by rotors that count, [kg m^2].
 SMALL_INERTIA = 0.02
+
+
+class Obstacle(NamedTuple):
+    """Why a controller may not start from a state."""
+
+    kind: str  # in words that stay the same while it lasts
+    reason: str  # with the measured value and the remedy, to follow "waiting"
 
 
 class StatePeriod:
@@ -114,23 +122,27 @@ def controllable(model: RobotModel) -> None:
 
 def obstacle_to_start(
     model: RobotModel, settings: SupervisionSettings, q: FloatArray, v: FloatArray, may_move: bool
-) -> str:
-    """Why a controller may not start from this state, as it stands after "waiting"; empty if it
-    may. `may_move`: whether that is so at any velocity."""
+) -> Obstacle | None:
+    """Why a controller may not start from this state; None if it may. `may_move`: whether that is
+    so at any velocity."""
     if not np.isfinite([q, v]).all():
-        return "for joint_states that are finite"
+        return Obstacle("joint_states are not finite", "for joint_states that are finite")
     beyond = np.maximum(model.lower - q, q - model.upper)
     j = int(np.argmax(beyond))
     if beyond[j] > settings.start_tolerance:
-        where = f"{model.joint_names[j]} is at {q[j]:.4g} {units(model, j).position}"
-        limits = f"{model.lower[j]:g} to {model.upper[j]:g}"
-        return f"as {where}, outside its limits {limits}: bring it back by hand"
+        unit = units(model, j).position
+        at, lower, upper = distinct(q[j], model.lower[j], model.upper[j])
+        outside = f"outside its limits {lower} to {upper}"
+        return Obstacle(
+            f"{model.joint_names[j]} is {outside} {unit}",
+            f"as {model.joint_names[j]} is at {at} {unit}, {outside}: bring it back by hand",
+        )
     j = int(np.argmax(np.abs(v)))
     if abs(v[j]) > settings.start_velocity and not may_move:
         moves = f"{model.joint_names[j]} moves at {v[j]:.2g} {units(model, j).velocity}"
         remedy = "To have an arm caught that falls, set activation.max_velocity to .inf"
-        return f"as {moves}: the arm must be at rest. {remedy}"
-    return ""
+        return Obstacle("the arm moves", f"as {moves}: the arm must be at rest. {remedy}")
+    return None
 
 
 def excessive_gain(
@@ -164,10 +176,11 @@ def excessive_gain(
             what = f"torques that act after {dead_time:.3g} s"
             if not late:
                 what = f"a dead_time of {dead_time:g} s"
+            allowed = distinct(most * inertia[j], gain[j], digits=3)[0]
             return (
                 f"gains.{model.joint_names[j]}.{name} is {gain[j]:g}; states at "
-                f"{1.0 / period:.0f} Hz and {what} allow {most * inertia[j]:.3g} at most: with "
-                "more the joint shakes"
+                f"{1.0 / period:.0f} Hz and {what} allow {allowed} at most: with more the joint "
+                "shakes"
             )
     return ""
 
@@ -186,8 +199,9 @@ def excessive_load(
     j = int(np.argmax(torque - limit))
     if torque[j] <= limit[j]:  # never if one is NaN
         return ""
-    needs = f"{model.joint_names[j]} needs {torque[j]:.4g} {units(model, j).effort} to be held"
-    has = f"its effort limit is {limit[j]:.4g}"
+    needed, allowed = distinct(torque[j], limit[j], digits=4)
+    needs = f"{model.joint_names[j]} needs {needed} {units(model, j).effort} to be held"
+    has = f"its effort limit is {allowed}"
     return f"{needs}, and {has}: see payload, gravity and the effort limits"
 
 

@@ -19,7 +19,12 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray, IntArray, Matrix
 from rnea_control.control import layout, violations
 from rnea_control.control.waypoints import Waypoints
-from rnea_control.exceptions import TrajectoryJointsError, TrajectoryTolerancesError, listed
+from rnea_control.exceptions import (
+    TrajectoryJointsError,
+    TrajectoryTolerancesError,
+    distinct,
+    listed,
+)
 from rnea_control.kernels.inlining import inlined
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -282,16 +287,17 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
         return Ending(
             kind, text, gave_way=blocked, faulty=not blocked and not let_go, let_go=let_go
         )
-    off = f"{name} was {excess:.3g} {units(model, joint)[quantity]} off its"
+    error, bound = distinct(float(excess), float(allowed), digits=3)
+    off = f"{name} was {error} {units(model, joint)[quantity]} off its"
     if found == layout.TORN_AWAY:
-        text = f"{off} desired position, more than max_position_error, {allowed:.3g}"
+        text = f"{off} desired position, more than max_position_error, {bound}"
         return Ending(kind, text + violations.evidence(model, finding), gave_way=True)
     time = finding[layout.FOUND_AT] - (motion.start if motion else 0.0)
     when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
     where = "path"
     if found == layout.GOAL_VIOLATED:
         where, kind = "goal", EndKind.GOAL_TOLERANCE_VIOLATED
-    return Ending(kind, f"{off} {where}, {allowed:.3g} allowed, {when}")
+    return Ending(kind, f"{off} {where}, {bound} allowed, {when}")
 
 
 class Motions:

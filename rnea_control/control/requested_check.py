@@ -141,8 +141,9 @@ class RequestedCheck:
         """Why the arm may not be moved from this state; empty if it may."""
         model, settings = self._controller.model, self._controller.settings
         found = feasibility.obstacle_to_start(model, self._settings, q, v, may_move=False)
-        load = feasibility.excessive_load(model, self._controller.workspace, settings, q)
-        return (found or load).removeprefix("as ")
+        if found is not None:
+            return found.reason.removeprefix("as ")
+        return feasibility.excessive_load(model, self._controller.workspace, settings, q)
 
     def _settle(self, t: float) -> None:
         """The codes are over."""

@@ -41,7 +41,7 @@ class Supervisor(Machine):
         listening: whether somebody takes the commands. Until then the hold position follows the
             arm.
         state_period: of the states since the last start.
-        obstacle: why it does not start from the states that come; empty if it may, or has.
+        obstacle: why it does not start from the states that come; None if it may, or has.
         seen_delay: after which torques act, as far as that was seen, [s]; it may be set.
         misfit: why the hardware is not that of the model, which may be set; it does not start then.
         verdict: of the last check of the wires; None before there is one.
@@ -72,7 +72,9 @@ class Supervisor(Machine):
         """Forgets what is true since an activation only."""
         super().forget()
         self.bad_states = self._bad_in_row = 0
-        self.obstacle = ""
+        self.obstacle: feasibility.Obstacle | None = None
+        self._besides, self._besides_at = "", -math.inf  # the last obstacle without a subscriber
+        self._judged = False  # whether a usable state has come since the activation
         self._streaming = False  # the gravity torque, while nobody takes it
         self._has_held = False  # the arm
         self._unheard_torque_at = -math.inf  # when the gravity torque was commanded to nobody
@@ -105,11 +107,11 @@ class Supervisor(Machine):
         self.listening = listening
         before, self._waits_for = self._waits_for, reason
         if not listening and self.mode is Mode.WAITING:
-            if self._streaming and reason != before:
-                self.happen(Event.WAITS_ON, reason)
+            if reason != before:
+                self._say_what_is_missing()
         elif self.happen(Event.LISTENERS_CHANGED, reason):
             self.controller.in_force = math.nan
-            self._streaming = False
+            self._streaming, self._besides = False, ""
 
     def take_over(self, t: float, q: FloatArray, v: FloatArray, reason: str) -> None:
         """The sentinel has given the arm back, or has gone: brakes from the measured state."""
@@ -155,8 +157,19 @@ class Supervisor(Machine):
         else:
             self.refuse_state(str(error))
 
+    def lack_states(self, why: str) -> bool:
+        """Puts into the reason why no state that has come since the activation can be used; whether
+        that is so."""
+        lacks = self.mode is Mode.WAITING and not self._judged
+        if lacks:
+            reason = f"for joint_states that can be used: {why}"
+            self.obstacle = feasibility.Obstacle("no joint_states can be used", reason)
+            self._say_what_is_missing()
+        return lacks
+
     def refuse_state(self, text: str) -> None:
         """Counts a state that cannot be used; too many in a row are as none."""
+        self.lack_states(text)
         self.bad_states += 1
         self._bad_in_row += 1
         if self._bad_in_row > self.settings.max_bad_states:
@@ -189,15 +202,15 @@ class Supervisor(Machine):
         # An arm that it held, and that moves now, is caught; so is one that fell without a torque
         # until the effort controller became active. While nobody takes the commands, it may move.
         held = self._has_held or not self.listening or t - self._unheard_torque_at < FALL
-        model, ws, settings = self.controller.model, self._workspace, self.controller.settings
-        self.obstacle = feasibility.obstacle_to_start(model, self.settings, q, v, held)
-        if self.misfit:
-            self.obstacle = f"as {self.misfit}"
-        if not self.obstacle and (load := feasibility.excessive_load(model, ws, settings, q)):
-            self.obstacle = f"as {load}"
-        if self.obstacle:
+        model, settings = self.controller.model, self.controller.settings
+        self.obstacle, self._judged = self._find_obstacle(q, v, held), True
+        if not self.listening:
+            self._note_obstacle(t)
+            self._say_what_is_missing()
+        if self.obstacle is not None:
             self._streaming = False
-            self._put_off(t, Event.WAITS_ON, self.obstacle)
+            if self.listening:
+                self._put_off(t, Event.WAITS_ON, self.obstacle.reason)
             return False
         self.controller.disregard()
         if not self._streaming or self.listening:
@@ -214,10 +227,41 @@ class Supervisor(Machine):
             self.happen(Event.STARTED, "at the measured position")
         else:
             self._unheard_torque_at = t
-            if not self._streaming:
-                self._streaming = True
-                self.happen(Event.WAITS_ON, self._waits_for)
+            self._streaming = True
         return True
+
+    def _find_obstacle(
+        self, q: FloatArray, v: FloatArray, may_move: bool
+    ) -> feasibility.Obstacle | None:
+        """Why it may not start from this state; `may_move` as of `obstacle_to_start`."""
+        model, ws, settings = self.controller.model, self._workspace, self.controller.settings
+        if self.misfit:
+            return feasibility.Obstacle(self.misfit, f"as {self.misfit}")
+        found = feasibility.obstacle_to_start(model, self.settings, q, v, may_move)
+        if found is None and (load := feasibility.excessive_load(model, ws, settings, q)):
+            return feasibility.Obstacle("the arm is too heavy there to be held", f"as {load}")
+        return found
+
+    def _note_obstacle(self, t: float) -> None:
+        """Remembers the obstacle in a state at time `t` while no subscriber applies the commands.
+        An arm that nobody holds bounces at its stops: an obstacle counts as gone, and another one
+        takes its place, only after a while without it."""
+        kind = "" if self.obstacle is None else self.obstacle.kind
+        if kind == self._besides:
+            self._besides_at = t
+        elif not self._besides or t - self._besides_at > COMPLAINT_PERIOD:
+            self._besides, self._besides_at = kind, t
+
+    def _say_what_is_missing(self) -> None:
+        """Names usable states, if none has come, then the subscriber, then the obstacle that would
+        be left."""
+        missing = []
+        if not self._judged:
+            missing.append("for joint_states" if self.obstacle is None else self.obstacle.reason)
+        if not self.listening:
+            missing.append(self._waits_for)
+        also = f"; nor can it start while {self._besides}" if self._besides else ""
+        self.happen(Event.WAITS_ON, ", and ".join(missing) + also)
 
     def _must_check(self) -> bool:
         """Whether the joints are to be asked for their answers before the start."""

@@ -30,7 +30,7 @@ from rnea_control.control.trajectory import EFFORT, ROUNDING, Trajectory, evalua
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
-from rnea_control.exceptions import TrajectoryLimitsError
+from rnea_control.exceptions import TrajectoryLimitsError, distinct
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
@@ -163,14 +163,16 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
     time, value = found[2:].tolist()
     unit, limit = units(model, j), model.velocity_limit[j]
     left, right = starts[segment : segment + 2] - start
+    at, least, most = distinct(value, model.lower[j], model.upper[j], digits=5)
     does = (
-        f"be at {value:.4g} {unit.position}, outside its limits {model.lower[j]:g} to "
-        f"{model.upper[j]:g}. Add a point there, or lower the velocities at its neighbors"
+        f"be at {at} {unit.position}, outside its limits {least} to {most}. Add a point there, or "
+        "lower the velocities at its neighbors"
     )
     if what == _BEYOND_VELOCITY:
+        at, most, slower = *distinct(abs(value), limit, digits=3), abs(value) / limit
         does = (
-            f"move at {abs(value):.3g} {unit.velocity}; its limit is {limit:g}. Make the "
-            f"trajectory {abs(value) / limit:.3g} times slower"
+            f"move at {at} {unit.velocity}; its limit is {most}. Make the trajectory "
+            f"{distinct(slower, 1.0, digits=3)[0]} times slower"
         )
     raise TrajectoryLimitsError(
         f"at {time - start:.3g} s, between the points at {max(left, 0.0):g} s and {right:g} s, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
+from rnea_control.exceptions import distinct
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
@@ -41,24 +42,22 @@ def violation(model: RobotModel, finding: FloatArray) -> str:
     name, unit, size = model.joint_names[j], units(model, j), abs(value)
     if found == layout.CONTRADICTED:
         return contradiction(name, value, bound)
+    is_, most = distinct(size, bound, digits=3)
     if found == layout.TOO_FAST:
-        return f"{name} moves at {size:.3g} {unit.velocity}, more than {bound:.3g} by motion_bounds"
+        return f"{name} moves at {is_} {unit.velocity}, more than {most} by motion_bounds"
     if found == layout.RUNAWAY:
         return (
-            f"{name} is {size:.3g} {unit.velocity} off its desired velocity, more than "
-            f"{bound:.3g}: does it obey its torque, and its velocity come in time?"
+            f"{name} is {is_} {unit.velocity} off its desired velocity, more than {most}: does it "
+            "obey its torque, and its velocity come in time?"
         )
     if found == layout.DRIVEN:
-        beyond = f"more than {bound:.3g}"
-        return f"something drives {name} with {size:.3g} {unit.effort}, {beyond}: {DRIVER}"
+        return f"something drives {name} with {is_} {unit.effort}, more than {most}: {DRIVER}"
     if found == layout.POWERED:
-        most = f"most of it at {name}"
-        return (
-            f"something drives the arm with {size:.3g} W, more than {bound:.3g}, {most}: {DRIVER}"
-        )
+        where = f"most of it at {name}"
+        return f"something drives the arm with {is_} W, more than {most}, {where}: {DRIVER}"
     if found == layout.COLLIDED:
         where = f"act on {name} from outside"
-        return f"collision? {size:.3g} {unit.effort} {where}, more than {bound:.3g}"
+        return f"collision? {is_} {unit.effort} {where}, more than {most}"
     if found == layout.BLOCKED:
         return f"something is in the way of {name}: {resistance(model, finding)}"
     if size == 0.0:

@@ -29,6 +29,7 @@ from rnea_control.exceptions import (
     TrajectoryPointsError,
     TrajectoryStartError,
     TrajectoryTimesError,
+    distinct,
 )
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
@@ -237,9 +238,10 @@ class Waypoints:
         """
         positions, lower, upper = self.positions, model.lower, model.upper
         for i, j in np.argwhere(((positions < lower) | (positions > upper)) & self.joints):
+            at, least, most = distinct(positions[i, j], lower[j], upper[j])
             raise TrajectoryLimitsError(
                 f"the point at {self.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
-                f"{positions[i, j]:g} is outside its limits {lower[j]:g} to {upper[j]:g}"
+                f"{at} is outside its limits {least} to {most}"
             )
         velocity = self.velocities[-1]
         j = int(np.argmax(np.abs(velocity)))

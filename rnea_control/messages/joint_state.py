@@ -74,9 +74,13 @@ class Layout:
         message = JointStateFields(data)
         names = message.names
         missing = [joint for joint in joints if joint not in names]
+        if names and len(missing) == len(joints):
+            raise OtherJoints(
+                f"joint_states name {listed(names)}, and none of `joints`, {listed(joints)}: give "
+                "both the same names"
+            )
         if missing:
-            error = OtherJoints if names and len(missing) == len(joints) else JointStateError
-            raise error(
+            raise JointStateError(
                 f"joint_states lacks {listed(missing)} of `joints`; it has "
                 f"{listed(names) or 'no names'}"
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import JointError, JointSelectionError, listed
+from rnea_control.exceptions import JointError, JointSelectionError, distinct, listed
 from rnea_control.model.joints import Joint, Mimic
 
 # A finger pressed shut, a hard stop a little beyond the limit or a rounded number is no mistake:
@@ -111,7 +111,7 @@ def select_joints(
         else:
             locked[name] = ratio * locked.get(mimic.joint, 0.0) + offset
     outside = [
-        f"{joint.name} at {position:g} ({joint.lower:g} to {joint.upper:g})"
+        "{} at {} ({} to {})".format(joint.name, *distinct(position, joint.lower, joint.upper))
         for joint in joints
         if joint.nq == 1
         and joint.name not in coordinates

@@ -124,7 +124,8 @@ class Configured:
         """Has the loop take states, emergency stops and the sentinel's mode."""
         node = self._node
         self._wake = wake = node.until(undo, "guard_condition", self.tell)
-        heard = RawSubscription(node, JointState, "joint_states", NEWEST, *STOPS, MODE)
+        topics = JointState, "joint_states", NEWEST, *STOPS, MODE
+        heard = RawSubscription(node, *topics, visible=True)
         undo.callback(heard.destroy)
         self.loop.hear(heard, wake, (*[native.STOP] * len(STOPS), native.MODE))
         undo.callback(self.loop.end)
@@ -202,7 +203,10 @@ class Configured:
                 "docs/realtime.md says how to allow it. To run without it, set the parameters to "
                 "0, [-1], false and -1"
             )
-        log.info("active: waiting for joint_states to hold the measured position")
+        log.info(
+            "active: waiting for joint_states to hold the measured position. "
+            f"{self.loop.heard.name} subscribes to them (ros2 node info)"
+        )
         return ""
 
     def deactivate(self, reason: str) -> None:
@@ -245,7 +249,8 @@ class Configured:
         loop.supervisor.misfit = self.misfit
         subscribed = self.command.listeners(without=(SENTINEL, self._node.get_name())) > 0
         if not subscribed:
-            words = f"for a subscription to {topic}"
+            gone = self.effort_controller.manager_gone
+            words = f"for a subscription to {topic}" + f", as {self.effort_controller}" * gone
         elif not self.effort_controller.takes_commands:
             words = f"as {self.effort_controller} and takes no commands"
         elif not self.effort_controller.has_told:
@@ -288,7 +293,8 @@ class Configured:
             log.error(f"{NO_CLOCK}; is the bridge of the clock running?")
         elif self.loop.now is None:
             publishers = self.loop.heard.publishers()
-            log.info(f"still waiting for joint_states, which has {publishers} publisher(s)")
+            why = self.loop.supervisor.reason if publishers else "for joint_states"
+            log.info(f"still waiting {why}; joint_states has {publishers} publisher(s)")
         elif not taker.takes_commands:
             remedy = "; activate it, or set activate_effort_controller"
             if taker.was_active:
@@ -297,9 +303,8 @@ class Configured:
                 remedy = ", and is activated as soon as the controller commands a gravity torque"
             log.warning(f"nobody takes the commands: {taker}{remedy}")
         elif self.command.listeners() == 0:
-            log.warning(
-                f"{self.command.topic} has no subscription; is the effort controller active?"
-            )
+            cause = f": {taker}" if taker.manager_gone else "; is the effort controller active?"
+            log.warning(f"{self.command.topic} has no subscription{cause}")
 
     def tell(self) -> None:
         """Logs and publishes the news of the loop."""

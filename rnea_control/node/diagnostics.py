@@ -10,6 +10,7 @@ import numpy as np
 from rnea_control.control import Mode, Supervisor
 from rnea_control.control.mode import FREE, HAS_ARM
 from rnea_control.control.violations import NOTABLE
+from rnea_control.exceptions import distinct
 from rnea_control.model.robot_model import units
 from rnea_control.node.configured import NO_CLOCK, Configured
 from rnea_control.node.control_loop import ControlLoop
@@ -130,7 +131,8 @@ def _timing(
         for name, value in measured.items():
             threshold = parameters[f"diagnostics.{name.replace(' ', '_')}.{word}"]
             if value > threshold:
-                yield level, f"{name} {value:.3g} exceeds the {word} threshold, {threshold:g}"
+                measure, bound = distinct(value, threshold, digits=3)
+                yield level, f"{name} {measure} exceeds the {word} threshold, {bound}"
 
 
 def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
@@ -156,7 +158,8 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
         worst = int(np.argmax(errors))
         joint = controller.model.joint_names[worst]
         values["largest position error"] = f"{errors[worst]:.3g} ({joint})"
-        for stage, seconds in zip(STAGES, controller.at_work, strict=True):
+        applied = supervisor.mode is not Mode.WAITING  # nobody takes the torques until then
+        for stage, seconds in zip(STAGES, applied * controller.at_work, strict=True):
             at_work = (
                 f"{name} {time:.3f} s"
                 for name, time in zip(controller.model.joint_names, seconds, strict=True)

@@ -103,7 +103,8 @@ class PythonTicks(SharedArm):
                 if self._answer(state, count, publisher, taken_at):
                     return True
             except OtherJoints as error:
-                self.log.say("info", "others", f"{error}; such messages are ignored")
+                if not self.supervisor.lack_states(str(error)):
+                    self.log.say("info", "others", f"{error}; such messages are ignored")
             except AnothersState as error:
                 self.statistics.numbers[FOREIGN] += 1
                 hint = "its states are ignored. Stop it: only one may publish them"

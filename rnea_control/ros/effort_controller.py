@@ -65,6 +65,7 @@ class EffortController:
         name: of the effort controller; empty if the topic does not tell it.
         state: its lifecycle state, or "not loaded"; empty while it is not known.
         refusal: why it could not be activated; empty if it could, or was not asked for.
+        manager_gone: whether controller_manager was there, and is not any more.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class EffortController:
         self._asked_at = 0.0
         self._loaded_at = -math.inf  # when it was seen to be loaded
         self._has_told = True  # its joints, or nothing can be asked
-        self.was_active = False
+        self.was_active = self.manager_gone = False
         self._list: Client | None = None  # None without a controller_manager to ask
         if not (manager and self.name and command_topic.endswith(COMMANDS)):
             return
@@ -106,6 +107,8 @@ class EffortController:
         self._hardware = node.until(undo, "client", *hardware)
 
     def __str__(self) -> str:
+        if self.manager_gone:
+            return f"{self._manager}, and {self.name} with it, has gone"
         state = f"{self.name or 'the effort controller'} is {self.state or 'not known'}"
         return f"{state}, and cannot be activated: {self.refusal}" if self.refusal else state
 
@@ -134,6 +137,7 @@ class EffortController:
         if self._list.service_is_ready():
             self._ask(self._list.call_async(ListControllers.Request()), self._take_list)
         else:
+            self.manager_gone = self.manager_gone or bool(self.state)
             self._take({self.name: ""})
 
     def begin(self) -> None:
@@ -271,6 +275,7 @@ class EffortController:
 
     def _take(self, states: Mapping[str, str]) -> None:
         state = states.get(self.name, NOT_LOADED)
+        self.manager_gone = self.manager_gone and not state
         if state == self.state:
             return
         self.state = state
@@ -278,7 +283,13 @@ class EffortController:
             self.was_active, self.refusal = True, ""
         elif state in ("", NOT_LOADED):
             self.was_active = False
-        self._node.get_logger().info(f"{self.name} is {state or 'not known any more'}")
+        if self.manager_gone:
+            self._node.get_logger().error(
+                f"{self._manager} has gone, and {self.name} with it: it has ended or died; the end "
+                "of its log says why"
+            )
+        else:
+            self._node.get_logger().info(f"{self.name} is {state or 'not known any more'}")
         if state in ("", NOT_LOADED):
             self._of_parameters, self._of_hardware, self._has_told = "", "", True
         else:

@@ -43,10 +43,12 @@ class RawSubscription:
         message_type, topic, qos: as of `Node.create_subscription`.
         beside: the same of further subscriptions; their messages end a wait, too.
         own_context: whether it has one; else it is in the node's, where others are known at once.
+        visible: whether `ros2 node list`, `ros2 node info` and rqt_graph show the node that
+            subscribes; the name of a hidden one begins with an underscore.
 
     Attributes:
         node: that one.
-        name: the full name of the hidden node that subscribes.
+        name: the full name of the node that subscribes.
         table: addresses for machine code that takes the messages in its place; None where that is
             not proven to do as rclpy does.
         names_publishers: whether messages tell who has sent them, and do not only tell publishers
@@ -61,6 +63,7 @@ class RawSubscription:
         qos: QoSProfile,
         *beside: tuple[type, str, QoSProfile],
         own_context: bool = True,
+        visible: bool = False,
     ) -> None:
         self.node = node
         domain = node.context.get_domain_id()
@@ -70,7 +73,7 @@ class RawSubscription:
             self._context.init(domain_id=domain)
         name = topic.strip("~/").replace("/", "_")
         self._node = Node(
-            f"_{node.get_name()}_{name}",  # hidden, by the leading underscore
+            f"{'' if visible else '_'}{node.get_name()}_{name}",
             namespace=node.get_namespace(),
             context=self._context,
             **HELPER,

@@ -243,16 +243,27 @@ def simulated(clock: bool, use: bool) -> Evidence:
 NO_ARMATURE = {f"armature.{joint}": 0.0 for joint in JOINTS}
 LOAD = {"mass": 2.0, "center_of_mass": (0.05, 0.0, 0.1)}
 LIMITED = '<safety_controller k_velocity="1" k_position="1"/></joint>'
+GUARD = HEALTHY.commands_topic.subscriptions[1:]
 OTHER_FILE = changed(file="my.yaml", file_parameters={**PARAMETERS, "gains.joint1.p": 100.0})
 NOT_LATCHED = changed(description_topic=Topic("/robot_description", (Endpoint("/d", "s"),)))
 HEAVIER, WEAKER = URDF.replace('"5"', '"5.5"'), URDF.replace('effort="60"', 'effort="50"')
 ASLEEP = changed(states=(), controllers=(replace(loaded()[0], state="inactive"), loaded()[1]))
+# controller_manager after the graph has forgotten it, and before.
+DEAD = replace(
+    without(MANAGER, EFFORT, BROADCASTER),
+    **{"states": (), "states_topic": Topic("/joint_states"), "controllers": None},
+    commands_topic=of_topics((), GUARD).commands_topic,
+)
+HUNG = changed(
+    states=(),
+    controllers=None,
+    parameters={**HEALTHY.parameters, **dict.fromkeys((MANAGER, EFFORT))},
+)
 RIVALS = changed(states_topic=Topic("/joint_states", (*HEALTHY.states_topic.publishers, OTHER)))
 OLD = heard(stamp=lambda i, one: one.stamp - 5 * SECOND)
 FALLING = changed(states=states(change=lambda i, one: states()[7] if i == 50 else one))
 CLAIMED = changed(controllers=(*loaded(state="inactive", claimed=()), RIVAL))
 JTC = Endpoint("/jtc", "trajectory_msgs/msg/JointTrajectory")
-GUARD = HEALTHY.commands_topic.subscriptions[1:]
 REQUIRED = replace(set_to(require_sentinel=True), nodes=without(SENTINEL).nodes)
 UNRELIABLE, RELIABLE = Endpoint(CONTROLLER, COMMAND_TYPE, False), Endpoint("/hw", COMMAND_TYPE)
 PUSHED = "joint2 is pushed by 60 Nm that nobody sent"
@@ -296,6 +307,8 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("stamps-stand-still", heard(stamp=NOW), "are the same"),
     ("stamps-go-back", FALLING, "1 of 100 stamps go back"),
     ("stamps-of-another-clock", OLD, "5 s behind this computer's clock"),
+    ("manager-gone", DEAD, "/controller_manager is not there, and nothing came on /joint_states"),
+    ("manager-gone", HUNG, "/controller_manager has answered nothing in 3 s, and nothing came"),
     ("manager-absent", without(MANAGER), "/controller_manager is not there"),
     ("manager-silent", changed(controllers=None), "has not answered"),
     ("manager-messages", changed(has_manager_messages=False, controllers=None), "cannot be asked"),
@@ -455,6 +468,15 @@ def test_remedy_has_the_names() -> None:
     command = "ros2 control switch_controllers --deactivate arm_controller --activate effort_contro"
     assert command in remedies["interfaces-claimed"]
     assert "--activate effort_controller`" in remedies["effort-controller-inactive"]
+
+
+def test_dead_controller_manager_is_the_first_error() -> None:
+    """Also where the controller, which hears no states, is an error too."""
+    blind = Status(2, "no joint_states with a new stamp for 0.1 s", {**REPORT, "mode": "blind"})
+    for evidence in (DEAD, HUNG):
+        said = {**evidence.diagnostics, CONTROLLER: (blind,) * 3}
+        found = findings(replace(evidence, diagnostics=said))
+        assert [each.code for each in found] == ["manager-gone", "controller-fails"]
 
 
 def test_counts_while_watched() -> None:

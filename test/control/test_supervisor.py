@@ -199,6 +199,30 @@ def test_arm_that_lies_at_its_stops_while_nobody_listens_has_given_way_to_nothin
     assert not arm.controller.at_work.any()
 
 
+def test_arm_that_bounces_at_its_stops_while_nobody_listens_is_said_once() -> None:
+    """First that nobody takes the commands, then what else is in the way, and not in turns."""
+    arm = unheard_of()
+    inside, outside = np.array([0.0, 2.99]), np.array([0.0, 3.05])
+    for k in range(15000):
+        q = outside if k // 270 % 2 else inside
+        arm.supervisor.answer(arm.t, q, np.array([0.0, 0.5]), arm.tau)
+        arm.t += 0.001
+    first, missing = arm.changes[1:3]
+    assert first[2] == "for a subscription to the commands" and len(arm.changes) == 3
+    besides = "nor can it start while elbow is outside its limits -3 to 3 rad"
+    assert missing[2] == f"{first[2]}; {besides}"
+    arm.supervisor.hear_listeners(False, "as effort_controller is inactive")
+    assert arm.supervisor.reason == f"as effort_controller is inactive; {besides}"
+    for _ in range(1100):
+        arm.supervisor.answer(arm.t, inside, np.zeros(2), arm.tau)
+        arm.t += 0.001
+    assert arm.supervisor.reason == "as effort_controller is inactive"
+    assert arm.supervisor.streaming
+    arm.supervisor.hear_listeners(True, "somebody listens")
+    arm.supervisor.answer(arm.t, outside, np.zeros(2), arm.tau)
+    assert arm.supervisor.reason.endswith("outside its limits -3 to 3: bring it back by hand")
+
+
 def test_nobody_listens_any_more() -> None:
     """The motion ends, and the reason to wait is the present one."""
     arm = moving()

@@ -55,6 +55,11 @@ def test_velocity_limit_holds_at_the_peak_of_the_spline() -> None:
     assert "Make the trajectory 1.05 times slower" in text and text.startswith("at 0.321 s")
 
 
+def test_position_just_beyond_a_limit_is_told_with_the_digits_that_differ() -> None:
+    with pytest.raises(TrajectoryError, match=r"at 1\.00000001 is outside its limits -1 to 1$"):
+        controller().follow(0.0, [at(2.0, 1.0 + 1e-8)], 0.0)
+
+
 def test_joint_beyond_its_limit_may_come_back_but_not_go_further() -> None:
     c = controller([1.2, 0.0])
     c.follow(0.0, [at(1.0, 0.9)], 0.0)

@@ -140,11 +140,11 @@ WRONG = {
     "inf": (serialized(PAIR, [1, 2], [math.inf, 4]), "joint 'a' .* velocity inf"),
     "missing joint": (serialized(["a", "c"], [1, 2], [3, 4]), "lacks b of `joints`; it has a, c"),
     "joint twice": (serialized(["a", "b", "a"], [1, 2, 3], [3, 4, 5]), "names a joint twice"),
-    "other joints": (serialized(["c"], [1], [3]), "lacks a, b"),
+    "other joints": (serialized(["c"], [1], [3]), "none of `joints`, a, b"),
     "no names": (serialized([], [], []), "it has no names"),
     "many names": (serialized("c" * 1500, [], []), "1500 entries; at most 1000 are allowed"),
     "other names": (serialized([f"j{i}" for i in range(900)], [], []), "and 890 more"),
-    "long name": (serialized(["x" * 100_000], [], []), "lacks a, b"),
+    "long name": (serialized(["x" * 100_000], [], []), "none of `joints`, a, b"),
 }
 
 

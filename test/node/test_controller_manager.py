@@ -195,8 +195,28 @@ def test_one_without_the_activity_topic_is_asked() -> None:
             manager.publish(**{NAME: state})
             said(bench, state)
         manager.node.destroy_node()
-        said(bench, "not known")
+        gone = "controller_manager, and effort_controller with it, has gone"
+        until(bench, lambda: bench.values["effort controller"] == gone)
         assert bench.node.loop.supervisor.listening
+        for subscription in list(bench.peer.subscriptions):
+            bench.peer.destroy_subscription(subscription)
+        becomes(bench, listening=False)
+        reason = bench.node.loop.supervisor.reason
+        assert reason.startswith("for joint_states, and for a subscription to /n")
+        assert reason.endswith(f", as {gone}")
+
+
+def test_limits_are_not_at_work_in_torques_that_nobody_takes() -> None:
+    with managed() as (bench, manager):
+        near = np.array([2.98, 0.0])
+        for k in range(5):
+            bench.answer(near + 0.001 * k, (0.1, 0.0))
+        assert bench.values["soft position limit at work"] == "never"
+        manager.publish(**{NAME: "active"})
+        becomes(bench, listening=True)
+        for k in range(5):
+            bench.answer(near + 0.001 * k, (0.1, 0.0))
+        assert bench.values["soft position limit at work"].startswith("shoulder 0.0")
 
 
 def objects(bench: Bench, words: str) -> None:

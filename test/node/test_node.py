@@ -18,6 +18,7 @@ from robots import two_link_arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from rnea_control.control import Mode
 from rnea_control.control.feasibility import MEASURED_STATES
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
@@ -66,6 +67,18 @@ def test_jumbled_joint_order_and_foreign_joints(bench: Bench) -> None:
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
     assert bench.node.loop.fault == ""
     assert bench.node.loop.supervisor.bad_states == 0
+
+
+def test_reason_to_wait_says_why_no_state_can_be_used(bench: Bench) -> None:
+    supervisor = bench.node.loop.supervisor
+    bench.state([0.1, 0.2], [0.0, 0.0], ["left/shoulder", "left/elbow"])
+    words = "joint_states name left/shoulder, left/elbow, and none of `joints`, shoulder, elbow"
+    wait_for(lambda: words in supervisor.reason, bench.spin)
+    assert supervisor.mode is Mode.WAITING and words in bench.status.message
+    assert "velocity nan" in bench.refusal([0.1, 0.2], [0.0, math.nan])
+    assert "velocity nan" in supervisor.reason
+    bench.answer()
+    assert supervisor.mode is Mode.HOLDING
 
 
 NAMELESS = ([], [], []), "lacks shoulder, elbow .* it has no names"
