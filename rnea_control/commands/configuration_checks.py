@@ -10,9 +10,9 @@ from rnea_control.commands.evidence import Configuration, Evidence
 from rnea_control.commands.finding import Finding, error, warning
 from rnea_control.control import SupervisionSettings
 from rnea_control.exceptions import ParameterError, RneaControlError, listed
-from rnea_control.node.parameters import meaningless
+from rnea_control.node.parameters import PARAMETERS, dotted_key, meaningless
 from rnea_control.parameters.description_difference import description_difference
-from rnea_control.parameters.parameter import values_in_force
+from rnea_control.parameters.parameter import joint_of, values_in_force
 from rnea_control.parameters.table import SAFETY
 from rnea_control.ros.node_parameters import BUILT_IN, handover_times
 
@@ -25,7 +25,10 @@ PARAMETER_WRONG = error("parameter-wrong",
     "Correct it in the YAML file; docs/parameters.md has what is allowed")
 PARAMETER_UNKNOWN = warning("parameter-unknown",
     "parameters that the controller does not know have no effect",
-    "Correct their spelling, also of the joint in it, or remove them")
+    "Correct their spelling, or remove them")
+PARAMETER_OF_OTHER_JOINT = warning("parameter-of-other-joint",
+    "parameters of joints that are not in `joints` have no effect",
+    "Add the joint to `joints`, correct its name, or remove them")
 PARAMETERS_DIFFER = warning("parameters-differ",
     "the running controller has other parameters than the file that was given",
     "Start the controller again with the file, or change the file")
@@ -70,9 +73,17 @@ def _parameters(evidence: Evidence) -> Iterator[Finding]:
     for sentence in faults or _that_do_not_fit(settings):
         yield PARAMETER_WRONG.found(f"{settings.where}: {sentence}")
     own = [name for name in settings.unknown() if not name.startswith(BUILT_IN)]
-    unknown = [name for name in own if not meaningless(name)]
+    joint = {name: joint_of(name, PARAMETERS) for name in own if not meaningless(name)}
+    unknown = [name for name in joint if not joint[name]]
     if unknown and settings.joints:
         yield PARAMETER_UNKNOWN.found(f"{settings.where}: {listed(unknown)}")
+    of_others = [name for name in joint if joint[name]]
+    if of_others and settings.joints:
+        whose = dict.fromkeys(joint[name] for name in of_others)
+        dotted = next(filter(None, (dotted_key(one, settings.joints) for one in whose)), "")
+        yield PARAMETER_OF_OTHER_JOINT.found(
+            f"{settings.where}: {listed(of_others)}; `joints` lacks {listed(whose)}{dotted}"
+        )
     different = [
         f"{name} ({settings.values.get(name)!r} runs, {value!r} in the file)"
         for name, value in evidence.file_parameters.items()

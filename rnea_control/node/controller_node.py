@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -20,15 +21,16 @@ from rnea_control.model import RobotModel
 from rnea_control.node.configured import Configured
 from rnea_control.node.control_loop import LONGEST_WAIT_FOR_REST, ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
-from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
+from rnea_control.node.parameters import PARAMETERS, InForce, in_force, without_effect
 from rnea_control.node.trajectory_input import TrajectoryAction
 from rnea_control.parameters.parameter import GivenParameters
 from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.guarded_node import ERROR, OK, logged
-from rnea_control.ros.loop_records import LoopStatistics
+from rnea_control.ros.loop_records import LOG, LoopStatistics
 from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.parameter_files import missing_section
 
 # How often the node logs what it waits for, [s].
 REMINDER_PERIOD = 5.0
@@ -90,6 +92,8 @@ class ControllerNode(ArmNode, LifecycleNode):
 
     def begin(self) -> None:
         """Serves the action, where control_msgs is installed, and starts by itself if it is to."""
+        if elsewhere := self._missing_section():
+            self.get_logger().error(elsewhere)
         if find_spec("control_msgs") is not None:
             self.action = TrajectoryAction(self)
         self.autostart()
@@ -174,8 +178,10 @@ class ControllerNode(ArmNode, LifecycleNode):
 
     def _configure(self) -> None:
         parameters = self.parameters
-        joints = parameters["joints"]
-        if not joints:
+        if not (joints := self.value_or_none("joints")):
+            if elsewhere := self._missing_section():
+                raise ParameterError(f"no parameter is set: {elsewhere}")
+            joints = parameters["joints"]
             raise ParameterError("parameter 'joints' is empty; it must name the joints to control")
         parameters.add_joints(joints)
         if not (self._description or parameters["robot_description"]):
@@ -192,17 +198,14 @@ class ControllerNode(ArmNode, LifecycleNode):
             f"{settings.control_law.name}, commands to {self.configured.command.topic}"
         )
 
+    def _missing_section(self) -> str:
+        """That the YAML files of the command line are for other nodes; empty if they are not."""
+        return missing_section(self.get_fully_qualified_name(), sys.argv)
+
     def _load_model(self, joints: list[str]) -> RobotModel:
         locked = self.parameters.add_group("locked_positions", LOCKED_POSITION)
-        for name in self.parameters.unknown():
-            if reason := meaningless(name):
-                self.get_logger().info(
-                    f"parameter {name!r} of joint_trajectory_controller has no effect: {reason}"
-                )
-            else:
-                self.get_logger().warning(
-                    f"parameter {name!r} is not known and has no effect; is it misspelt?"
-                )
+        for severity, sentence in without_effect(self.parameters.unknown(), joints):
+            LOG[severity](self.get_logger(), sentence)
         model = load_model(self.parameters, joints, locked, self._description)
         for warning in model.warnings:
             self.get_logger().warning(warning)

@@ -6,14 +6,21 @@ controller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rnea_control.control import ControlLaw, ControllerSettings, Gains, TrajectorySettings, laws
+from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters import table
-from rnea_control.parameters.parameter import Parameter, Parameters, markdown, values_in_force
+from rnea_control.parameters.parameter import (
+    Parameter,
+    Parameters,
+    joint_of,
+    markdown,
+    values_in_force,
+)
 from rnea_control.parameters.settings import update_model
 
 CONTROL_LAW = Parameter(
@@ -65,6 +72,39 @@ def meaningless(name: str) -> str:
     of_gains = name.startswith("gains.")
     key = f"gains.{name.rpartition('.')[2]}" if of_gains else name
     return OF_JOINT_TRAJECTORY_CONTROLLER.get(key, "")
+
+
+def without_effect(names: Iterable[str], joints: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What to say of parameters that the user has set and the node does not know: severity and
+    sentence. Those of a joint that is not controlled are no mistake in the parameter's name."""
+    of_others: dict[str, list[str]] = {}
+    for name in names:
+        if reason := meaningless(name):
+            what = f"parameter {name!r} of joint_trajectory_controller has no effect"
+            yield "info", f"{what}: {reason}"
+        elif joint := joint_of(name, PARAMETERS):
+            of_others.setdefault(joint, []).append(name)
+        else:
+            yield "warning", f"parameter {name!r} is not known and has no effect; is it misspelt?"
+    for joint, own in of_others.items():
+        yield (
+            "warning",
+            f"{listed(own)}: no effect, as {joint!r} is not in `joints`"
+            + (dotted_key(joint, joints)),
+        )
+
+
+def dotted_key(joint: str, joints: Sequence[str]) -> str:
+    """What to do about a joint's name that ROS has made of a key with a dot; empty if it has not.
+    From the second such key of a map on, rcl puts the first part before the name again."""
+    named = next((one for one in joints if "." in one and joint.endswith(f".{one}")), "")
+    if not named:
+        return ""
+    nested = ": {".join(named.split("."))
+    return (
+        f". ROS misreads the key {named!r} in YAML; write nested maps, {{{nested}: ...}}"
+        + "}" * named.count(".")
+    )
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,17 @@ def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Param
     return parameters
 
 
+def joint_of(name: str, table: Iterable[Parameter]) -> str:
+    """The joint that a parameter of this name is of, whichever joints there are; empty if no row of
+    the table makes such a name of a joint's."""
+    for row in table:
+        before, placeholder, after = row.name.partition(JOINT)
+        joint = name[len(before) : len(name) - len(after)]
+        if placeholder and joint and name == before + joint + after:
+            return joint
+    return ""
+
+
 def values_in_force(
     parameters: Parameters, table: Iterable[Parameter], joints: Sequence[str]
 ) -> dict[str, Any]:

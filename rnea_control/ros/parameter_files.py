@@ -1,7 +1,7 @@
-"""The parameters that a YAML file has in the section of another node.
+"""The sections that YAML files of parameters have for nodes.
 
 The sentinel takes the controller's values where it has none of its own, so that one file, written
-for the controller, serves both.
+for the controller, serves both. ROS ignores a section for another node without a word.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import yaml
+
+from rnea_control.exceptions import listed
 
 PARAMETERS = "ros__parameters"
 
@@ -24,14 +26,40 @@ def section_of(node: str, arguments: Sequence[str]) -> dict[str, object]:
         arguments: of the process.
     """
     values: dict[str, object] = {}
+    for _, names, keys, value in _entries(arguments):
+        if keys and _matches(names, node):
+            values[".".join(keys)] = value
+    return values
+
+
+def missing_section(node: str, arguments: Sequence[str]) -> str:
+    """That all `--params-file` of a command line are for other nodes, in a sentence; empty if one
+    has a section for this node, or none is given. Arguments as of `section_of`."""
+    files: dict[str, None] = {}
+    others: dict[str, None] = {}
+    for path, names, _, _ in _entries(arguments):
+        if _matches(names, node):
+            return ""
+        files[path] = others["/" + "/".join(name.strip("/") for name in names)] = None
+    if not files:
+        return ""
+    return (
+        f"{listed(files)} has no parameters for {node}, only for {listed(others)}: give the "
+        "section the name and namespace of this node, or /** for any"
+    )
+
+
+def _entries(
+    arguments: Sequence[str],
+) -> Iterator[tuple[str, Sequence[str], Sequence[str], object]]:
+    """The values in all `--params-file` of a command line: path of the file, keys of the section,
+    keys of the parameter, value."""
     for flag, path in itertools.pairwise(arguments):
         if flag == "--params-file":
             for keys, value in _leaves(yaml.safe_load(Path(path).read_text(encoding="utf-8"))):
-                if PARAMETERS in keys[:-1]:
+                if PARAMETERS in keys:
                     where = keys.index(PARAMETERS)
-                    if _matches(keys[:where], node):
-                        values[".".join(keys[where + 1 :])] = value
-    return values
+                    yield path, keys[:where], keys[where + 1 :], value
 
 
 def _leaves(

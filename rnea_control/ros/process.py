@@ -17,10 +17,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import rclpy
@@ -95,6 +97,12 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
         try:
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         except RCLError as error:
+            folder = log_folder()
+            if not _takes_files(folder):
+                sys.exit(
+                    f"ROS 2 does not start, as its log folder {folder} cannot be written; set "
+                    f"ROS_LOG_DIR to one that can ({error})"
+                )
             sys.exit(f"ROS 2 does not start with these arguments: {error}")
         yield lambda most=1: signals < most and rclpy.ok()
     finally:
@@ -103,6 +111,24 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
             # One more, as of a launch file beside a terminal's, ends no process that is ending.
             signal.signal(number, signal.SIG_IGN if signals else handler)
         gc.freeze()  # Python would look for garbage before it ends, for a tenth of a second or two
+
+
+def log_folder() -> Path:
+    """The folder in which ROS 2 writes its logs."""
+    environment = os.environ
+    home = Path(environment.get("ROS_HOME") or "~/.ros")
+    return Path(environment.get("ROS_LOG_DIR") or home / "log").expanduser()
+
+
+def _takes_files(folder: Path) -> bool:
+    """Whether files can be written to a folder, which is made for that where it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"a line")
+    except OSError:
+        return False
+    return True
 
 
 def build(node_class: Callable[[], N]) -> N:

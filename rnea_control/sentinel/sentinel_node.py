@@ -44,7 +44,7 @@ from rnea_control.ros.node_parameters import (
     handover_times,
     values_in_event,
 )
-from rnea_control.ros.parameter_files import section_of
+from rnea_control.ros.parameter_files import missing_section, section_of
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import Guard, GuardSettings
@@ -146,6 +146,9 @@ class SentinelNode(ArmNode):
         """Declares the values of the controller's section of the same YAML file that the sentinel's
         own section lacks."""
         section = section_of(self._controller, sys.argv)
+        own = self.get_fully_qualified_name()
+        if not section and missing_section(own, sys.argv):
+            self.get_logger().error(missing_section(self._controller, sys.argv))
         joints = section.get("joints", [])
         known = expand(SENTINEL, joints if isinstance(joints, list) else [])
         for key, value in section.items():

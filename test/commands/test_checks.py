@@ -277,6 +277,7 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("parameter-wrong", set_to(joint_state_gap=0.2), "joint_state_timeout"),
     ("parameter-wrong", set_to(feedback_inertia__joint3=-1.0), "feedback_inertia.joint3"),
     ("parameter-unknown", set_to(contol_law="pd"), "contol_law"),
+    ("parameter-of-other-joint", set_to(gains__finger__p=1.0), "`joints` lacks finger"),
     ("parameters-differ", OTHER_FILE, "gains.joint1.p (400 runs, 100.0 in the file)"),
     ("model-refused", set_to(joints=["joint1", "wrist"]), "wrist"),
     ("model-refused", changed(descriptions=("<robot",)), "robot_description"),
@@ -392,7 +393,7 @@ FOLLOW = {
     "controller-absent": {"parameters-missing"},
     "controller-silent": {"parameters-missing"},
     # by a joint that is nowhere
-    "model-refused": {f"parameter-{what}" for what in ("wrong", "unknown")}
+    "model-refused": {f"parameter-{what}" for what in ("wrong", "of-other-joint")}
     | {"states-lack-joints", "joints-differ", "sentinel-differs"},
     "effort-limit-zero": {"descriptions-differ"},
     "rate-too-low": {"rate-differs"},

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,9 +53,61 @@ def test_wrong_requests_are_answered_and_a_signal_leaves_a_holding_torque(arm: L
     np.testing.assert_allclose(command, expected, rtol=1e-6)
 
 
+def test_file_for_another_node_is_told_from_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", "87")
+    file, own = tmp_path / "my_arm.yaml", "ros__parameters: {joints: [a]}"
+    file.write_text(f"arm_controller: {{{own}}}\n/left: {{rnea_controller: {{{own}}}}}\n")
+    words = (
+        f"{file} has no parameters for /rnea_controller, only for /arm_controller, "
+        "/left/rnea_controller: give the section the name and namespace of this node"
+    )
+    description = ("-p", f"robot_description:={two_link_arm()}")
+    with controller(None, "--params-file", str(file)) as process:
+        process.said(words)
+    with controller(None, "--params-file", str(file), *description) as process:
+        process.said(f"not configured: no parameter is set: {words}")
+    named = ("-r", "__ns:=/left", *description)
+    with controller(None, "--params-file", str(file), *named) as process:
+        process.said("not configured: ")
+        assert "has no parameters for" not in process.output
+
+
+def test_joint_names_with_a_dot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As keys rcl misreads all but the first of a map; the nested maps that the message asks for
+    are read."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", "87")
+    joints = ["arm.elbow", "arm.shoulder"]
+    urdf = (
+        two_link_arm().replace('"shoulder"', f'"{joints[1]}"').replace('"elbow"', f'"{joints[0]}"')
+    )
+    given = {"joints": joints, "robot_description": urdf}
+    gains = {joint: {"p": 1.0, "d": 1.0} for joint in joints}
+    with controller({**given, "gains": gains}) as process:
+        process.said("ROS misreads the key 'arm.shoulder' in YAML; write nested maps, {arm: {sh")
+        process.said("not configured: parameter 'gains.arm.shoulder.p' is not set")
+        assert "misspelt" not in process.output
+    nested = {joint.removeprefix("arm."): own for joint, own in gains.items()}
+    with controller({**given, "gains": {"arm": nested}}) as process:
+        process.said("commands to /effort_controller/commands")
+        assert "misreads" not in process.output
+
+
+def test_log_folder_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "file" / "log"))
+    with controller(None) as process:
+        process.said(f"its log folder {tmp_path}/file/log cannot be written; set ROS_LOG_DIR")
+        assert process.process.wait() == 1 and "these arguments" not in process.output
+
+
 def test_what_is_wrong_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROS_DOMAIN_ID", "87")  # where nobody tells a description
     wrong = {"robot_description": two_link_arm(), "contol_law": "pd", "control_law": "magic"}
+    wrong |= {"gains": {"finger": {"p": 1.0, "d": 1.0}}}
     with ExitStack() as stack:
         waiting, refused, empty = (
             stack.enter_context(controller({**PATIENT, **changes}))
@@ -63,6 +116,9 @@ def test_what_is_wrong_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         empty.said("Does the YAML file set a parameter to []")
         assert "Traceback" not in empty.output
         refused.said("parameter 'contol_law' is not known and has no effect; is it misspelt?")
+        no_effect = "gains.finger.d, gains.finger.p: no effect, as 'finger' is not in `joints`"
+        refused.said(no_effect)
+        assert refused.output.count("misspelt") == 1
         refused.said("not configured: parameter 'control_law' is 'magic'; it must be one of")
         refused.said("[parameter]")
         waiting.said("waiting for the topic robot_description")
