@@ -157,6 +157,17 @@ class Handover:
         return bool(self.rows[lease.PHASE] == lease.COMMANDING)
 
     @property
+    def lost_by_pause(self) -> bool:
+        """Whether this side lost the arm as it, or its commands, were held up: the other side may
+        give the arm back once that is over. False after a revocation."""
+        return self.phase is Phase.guarding and self.rows[lease.REASON] in lease.PAUSES
+
+    @property
+    def won_by_silence(self) -> bool:
+        """Whether this side owns the arm because no command of the other side came."""
+        return self.commanding and bool(self.rows[lease.REASON] == lease.SILENCE)
+
+    @property
     def guarded(self) -> bool:
         """Whether the other might take the arm."""
         return bool(self.rows[lease.GUARDED])
@@ -174,14 +185,14 @@ class Handover:
         lease.notice_absence(self.rows, now)
         self._unheard = False  # whoever it is: silence tells when it has ended
         if self.commanding and self.rows[lease.WAS_AWAY]:
-            self._yield(now, self._wait, "it was away, and another node commands")
+            self._yield(now, self._wait, "it was away, and another node commands", lease.OVERTAKEN)
         elif self.commanding:
             self.strays += 1
             if self.strays > 1 and self.times.revokes:
                 lease.listen(self.rows, now, self.times.timeout)
                 self._revoke(now, "another node commands too")
             elif self.strays > 1:
-                self._yield(now, self.times.timeout, "the sentinel commands")
+                self._yield(now, self.times.timeout, "the sentinel commands", lease.OVERTAKEN)
         elif self.phase is not Phase.idle:
             if not self._armed:
                 if self._has_passed(now, self.times.timeout):
@@ -250,7 +261,10 @@ class Handover:
         if not revoking and self.phase is not Phase.guarding:
             return False
         if self._has_passed(now, h[lease.WAIT]):
-            self._take(now, self.reason if revoking else "no commands came")
+            if revoking:
+                self._take(now, self.reason)
+            else:
+                self._take(now, "no commands came", lease.SILENCE)
             return True
         revoked = self._revoked_at, h[lease.REVOKED_STAMP]
         if revoking and self._over(now, *revoked, self.times.yielding):
@@ -320,18 +334,18 @@ class Handover:
         """How long the other that commands must be silent, [s]."""
         return max(self.times.timeout, 0.0 if self._armed else self.times.arming)
 
-    def _take(self, now: float, reason: str) -> None:
+    def _take(self, now: float, words: str, reason: int = lease.OTHER_REASON) -> None:
         """The arm is its own, and the lease begins."""
         self.strays, self.contested = 0, False
         self.rows[lease.HAS_COMMANDED], self.rows[lease.WAS_AWAY] = 1.0, 0.0
         lease.answered(self.rows, now)
-        self._change(lease.COMMANDING, reason)
+        self._change(lease.COMMANDING, words, reason)
 
-    def _yield(self, now: float, wait: float, reason: str) -> None:
+    def _yield(self, now: float, wait: float, words: str, reason: int = lease.OTHER_REASON) -> None:
         """It does not command, and listens for a silence of `wait`, [s]."""
         lease.listen(self.rows, now, wait)
-        self._change(lease.GUARDING, reason)
+        self._change(lease.GUARDING, words, reason)
 
-    def _change(self, phase: int, words: str) -> None:
+    def _change(self, phase: int, words: str, reason: int = lease.OTHER_REASON) -> None:
         self._words = words
-        lease.change(self.rows, phase, lease.OTHER_REASON)
+        lease.change(self.rows, phase, reason)

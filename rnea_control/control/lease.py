@@ -38,6 +38,11 @@ ROWS = 32
 
 # Reasons that a tick finds; handover.py has the words for them.
 OTHER_REASON, WAS_AWAY_FOR, NO_STATE_TELLS, REVOKED = range(4)
+# Reasons that only Python finds, beside `OTHER_REASON`.
+OVERTAKEN = 4  # commands of the other side came while this one owned the arm
+SILENCE = 5  # no command of the other side came
+# Reasons by which an owner loses the arm to a pause: its own, or that of its commands on their way.
+PAUSES = (WAS_AWAY_FOR, NO_STATE_TELLS, OVERTAKEN)
 
 # A state that comes no later than this part of `awake` after its stamp, compared with the one that
 # was answered last, has not waited.

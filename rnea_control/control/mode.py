@@ -60,6 +60,8 @@ TAKES_TRAJECTORIES = (Mode.HOLDING, Mode.MOVING, Mode.BRAKING)
 FREE = (*TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION)
 STOPPED = (Mode.EMERGENCY_STOP, Mode.FAULT)
 HAS_ARM = (*FREE, *STOPPED, Mode.CHECKING, Mode.BLIND)
+# Modes in which a controller that lost the arm by a pause gets it back without an operator.
+RETURNS = (*FREE, Mode.BLIND)
 SILENT = (Mode.INACTIVE, Mode.GUARDED)
 # Modes in which a state is not simply answered.
 UNUSUAL = (*SILENT, Mode.WAITING, Mode.CHECKING, Mode.BLIND)
@@ -74,7 +76,7 @@ REFUSALS = {
     Mode.EMERGENCY_STOP: "emergency stop; release it and call ~/resume first",
     Mode.FAULT: "{reason}; call ~/reset_fault first",
     Mode.BLIND: "{reason}; send it again when states are back",
-    Mode.GUARDED: "the sentinel commands the arm; call ~/resume first",
+    Mode.GUARDED: "{reason}; send it again when the controller has the arm",
     Mode.POWERLESS: "{reason}; mend that, then deactivate and activate the controller",
 }
 
@@ -167,6 +169,7 @@ class Machine:
         # What takes the place of free modes until it is resumed or reset, and why.
         self._latched = {Mode.EMERGENCY_STOP: "emergency stop"} if self._holders else {}
         self._law_failed = False  # it is not asked again before the fault is reset
+        self._lost_in = self.mode  # the mode in which the sentinel has taken the arm
         self._ending = self.unexplained = self.off_goal = False
         self._seen = ""  # what was seen in a fault, whatever its cause
 
@@ -196,6 +199,8 @@ class Machine:
         elif mode is Mode.HOLDING:
             mode = self._rest
         old, changed = self.mode, mode is not self.mode or reason != self.reason
+        if old is not Mode.GUARDED:
+            self._lost_in = old
         self.mode, self.reason = mode, reason
         if changed:
             self._on_change(old, mode, reason)
@@ -205,6 +210,15 @@ class Machine:
         braced = failed or (mode in STOPPED and self._rest is not Mode.HOLDING)
         if braced != self.controller.braced:
             self.controller.braced = braced
+
+    @property
+    def may_return(self) -> bool:
+        """Whether the controller may have an arm back that it has lost, or loses now, without an
+        operator: not one that was stopped, faulty, let go, still being checked, or not measured as
+        a motion leads there."""
+        lost_in = self._lost_in if self.mode is Mode.GUARDED else self.mode
+        stopped = bool(self._latched) or self._ending or self.controller.doubts
+        return lost_in in RETURNS and not stopped
 
     @property
     def _rest(self) -> Mode:
@@ -349,7 +363,7 @@ class Machine:
 
     def resume(self, present: Mapping[Hashable, str] | None = None) -> str:
         """Ends hand guiding or an emergency stop, or takes a position for true that no motion leads
-        to.
+        to. It succeeds where trajectories are taken already: whoever asks wants just that.
 
         Args:
             present: the names of all that could release an emergency stop, by the `who` of
@@ -359,6 +373,8 @@ class Machine:
         if self.mode is Mode.BLIND and self.controller.doubts:
             self.controller.believe()
             return "the measured positions are taken for true"
+        if self.mode in TAKES_TRAJECTORIES:
+            return f"already {self.mode.value}: there was nothing to resume"
         self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
         there = self._holders if present is None else self._holders & present.keys()
         if there:

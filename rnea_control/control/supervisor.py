@@ -410,9 +410,12 @@ class Supervisor(Machine):
             self.fail(reason, self.controller.time, q.copy(), v.copy())
 
     def reset_fault(self) -> str:
-        """Ends a fault, if the arm could be held then."""
+        """Ends a fault, if the arm could be held then. It succeeds where there is none, but not for
+        an arm that was let go."""
         if Mode.FAULT not in self._latched:
-            raise ControllerError("there is no fault to reset")
+            if self.mode is Mode.POWERLESS:
+                raise ControllerError(mode.REFUSALS[self.mode].format(reason=self.reason))
+            return f"no fault to reset: the controller is {self.mode.value}"
         if self.mode in mode.HAS_ARM and (objection := self._objection() or self.weak_braking):
             raise ControllerError(objection)
         del self._latched[Mode.FAULT]

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from lifecycle_msgs.msg import TransitionEvent
+from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from rnea_control.control import Event, Mode, Supervisor
+from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
 from rnea_control.exceptions import ControllerError, Float64MultiArrayError
 from rnea_control.messages.cdr import CdrError
@@ -26,6 +28,7 @@ from rnea_control.ros.conventions import COMMANDS, HELPER, LATCHED
 from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import Taken
+from rnea_control.ros.retry import Retry
 
 SENTINEL = "rnea_sentinel"
 MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
@@ -40,12 +43,18 @@ FRESH = 0.5
 DISCOVERY = 1.0
 # How long the sentinel may take to give the arm, [s]; later it has taken it again.
 LONGEST_ANSWER = 0.1
+# Time at rest of an arm that was lost by a pause, before it is asked for [s].
+SETTLING = 0.2
+# Between two requests for such an arm [s].
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 GONE = "rnea_sentinel has gone: nobody guards the arm"
 
 POWERLESS = Mode.POWERLESS.value  # its label when it has let go of the arm
 LET_GO = "the sentinel has let go of the arm"
 LISTENING = "to hear whether the sentinel commands"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
+HELD_AFTER_PAUSE = "the sentinel commands the arm until it is at rest, and gives it back then"
+GIVEN_BACK = "the sentinel has given the arm back"
 HELD_BY_ANOTHER = "another node commands the arm, which is taken once that is silent"
 
 TakeCommand = Callable[[], Taken | None]
@@ -64,6 +73,7 @@ class SharedArm(ArmLoop):
     _sentinel = ""  # its mode
     _heard_command = False  # of the sentinel, since that has the arm
     _take_command: TakeCommand | None = None
+    _moved_at = 0.0  # when an arm that was lost was last seen in motion, by the steady clock [s]
 
     @property
     def now(self) -> float | None:
@@ -111,6 +121,23 @@ class SharedArm(ArmLoop):
             if commands or self.supervisor.mode is not Mode.WAITING:
                 self._yield_if_asked(commands and named)
 
+    def is_back(self) -> bool:
+        """Whether the controller lost the arm by a pause that is over, and could hold it again:
+        joint states come, and the arm has been at rest for `SETTLING`. Call it again and again."""
+        with self.lock:
+            now = time.monotonic()
+            lost = self.running and self.supervisor.may_return and self.handover.lost_by_pause
+            fresh = self.states.begun and now - self.states.came_at < FRESH
+            if not (lost and fresh and self.speed <= MOVING):
+                self._moved_at = now
+            return now - self._moved_at > SETTLING
+
+    def is_kept_from(self, why: str) -> None:
+        """The sentinel does not give the arm back by itself; `why` goes into the mode's reason."""
+        with self.paused():
+            if self.supervisor.mode is Mode.GUARDED:
+                self.supervisor.happen(Event.TAKEN_OVER, f"{HELD_BY_SENTINEL}: {why}")
+
     def listen(self, take: TakeCommand | None) -> None:
         """Has the ticks take the commands of the sentinel by this function, until None is given."""
         with self.paused():
@@ -122,16 +149,16 @@ class SharedArm(ArmLoop):
             self._hear_waiting_commands()
             return self._heard_command
 
-    def receive(self, requested_at: float) -> bool:
+    def receive(self, requested_at: float, reason: str = GIVEN_BACK) -> bool:
         """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
-        whether the loop has it."""
+        whether the loop has it. `reason`: of the mode that follows."""
         with self.paused():
             if not self.running or self.now is None:
                 return False
             self._hear_waiting_commands()  # the last of them is in force
             if not self.handover.receive(time.monotonic(), requested_at):
                 return False
-            self.supervisor.take_over(*self.state, "the sentinel has given the arm back")
+            self.supervisor.take_over(*self.state, reason)
             return True
 
     def _hear_command(self, message: bytes) -> None:
@@ -162,8 +189,14 @@ class SharedArm(ArmLoop):
             return
         guarded = self.supervisor.mode is Mode.GUARDED
         self._heard_command &= guarded
+        if not guarded:
+            self._moved_at = time.monotonic()
         if named or not guarded:
-            held = HELD_BY_ANOTHER if self._sentinel in ("", UNHEARD) else HELD_BY_SENTINEL
+            held = HELD_BY_SENTINEL
+            if self._sentinel in ("", UNHEARD):
+                held = HELD_BY_ANOTHER
+            elif self.supervisor.may_return and self.handover.lost_by_pause:
+                held = HELD_AFTER_PAUSE
             self.supervisor.happen(Event.TAKEN_OVER, f"{held}: {self.handover.reason}")
 
 
@@ -188,7 +221,11 @@ class SentinelLink:
         name, namespace = f"{node.get_name()}_asks_sentinel", node.get_namespace()
         self._asking = Node(name, namespace=namespace, **HELPER)
         undo.callback(self._asking.destroy_node)
-        self._release = self._asking.create_client(Trigger, f"{SENTINEL}/release")
+        create = self._asking.create_client
+        self._release, self._give_back = (
+            create(Trigger, f"{SENTINEL}/{name}") for name in ("release", "give_back")
+        )
+        self._asks_back = Retry(FIRST_WAIT, LONGEST_WAIT)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._asking)
         undo.callback(self._executor.shutdown)
@@ -235,12 +272,34 @@ class SentinelLink:
             self._loop.hear_sentinel("")
 
     def take_back(self) -> str:
-        """Asks it for the arm, once its torque is known, and waits for the answer; says what comes.
+        """Asks it for the arm, as an operator does; says what comes.
 
         Raises:
             ControllerError: it does not give the arm.
         """
-        if not self._release.service_is_ready():
+        self._take_back(self._release, f"{GIVEN_BACK} on request")
+        return "the controller holds the arm again"
+
+    def _take_back_after_pause(self) -> None:
+        """Asks it for an arm that was lost by a pause, once that is over and the arm is at rest."""
+        is_back = self._loop.is_back()
+        if not (is_back and self._asks_back.is_due() and self._loop.knows_torque()):
+            return
+        try:
+            self._take_back(self._give_back, f"{GIVEN_BACK} after a pause")
+        except ControllerError as error:
+            self._asks_back.failed()
+            self._loop.is_kept_from(str(error))
+        else:
+            self._asks_back.succeeded()
+
+    def _take_back(self, service: Client, reason: str) -> None:
+        """Asks a service of it for the arm, once its torque is known, and waits for the answer.
+
+        Raises:
+            ControllerError: it does not give the arm.
+        """
+        if not service.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
         self._listen(self._loop.listens)
         deadline = time.monotonic() + LONGEST_ANSWER
@@ -249,17 +308,16 @@ class SentinelLink:
                 raise ControllerError("no command of the sentinel has come; call ~/resume again")
             time.sleep(0.001)
         asked_at = time.monotonic()
-        future = self._release.call_async(Trigger.Request())
+        future = service.call_async(Trigger.Request())
         self._executor.spin_until_future_complete(future, LONGEST_ANSWER)
         answer = future.result()
         if answer is None:
-            self._release.remove_pending_request(future)
+            service.remove_pending_request(future)
             raise ControllerError("the sentinel does not answer; call ~/resume again")
         if not answer.success:
             raise ControllerError(f"the sentinel does not give the arm: {answer.message}")
-        if not self._loop.receive(asked_at):
+        if not self._loop.receive(asked_at, reason):
             raise ControllerError("the arm was given too late; the sentinel takes it again")
-        return "the controller holds the arm again"
 
     def look(self) -> None:
         """Once a second: whether it has gone, and whether its commands must be heard."""
@@ -279,6 +337,10 @@ class SentinelLink:
         if self._loop.running:
             self._loop.hear_sentinel(self._label, event.transition.label)
             self._listen(self._loop.listens)
+            if self._label == Phase.commanding.value:
+                self._take_back_after_pause()
+            else:
+                self._asks_back.succeeded()  # the sentinel has no arm to give
 
     def _listen(self, wanted: bool) -> None:
         """Has the loop hear the commands of the sentinel while that has the arm."""

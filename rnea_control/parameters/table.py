@@ -310,6 +310,10 @@ GUARD = (
     Parameter("revoke_frozen_commands", bool, True,
         "take the arm from a controller that repeats a torque for command_timeout while the arm "
         "moves; false for laws that do so on purpose"),
+    Parameter("give_back_limit", int, 3,
+        "how often within a minute the sentinel gives the arm back by itself, at rest, to a "
+        "controller whose pause is over; it then keeps the arm until ~/resume. 0: never by itself",
+        at_least=0),
     Parameter("prediction_gap", float, 0.02,
         "after a longer gap in joint_states, a sentinel that has the arm computes its torques from "
         "a predicted state", "s", above=0.0),

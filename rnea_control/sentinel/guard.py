@@ -31,6 +31,7 @@ from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.sentinel.command_watch import CommandWatch
+from rnea_control.sentinel.give_backs import PERIOD, GiveBacks
 
 # Between two looks while it guards, and while it guards and has just heard no command, [s].
 LOOK, CLOSE_LOOK = 0.002, 0.0005
@@ -40,6 +41,7 @@ LONGEST_CLOSE_LOOK = 0.5
 PREDICTION_PERIOD = 0.004
 # After how many gaps in the states another publisher of them is followed.
 SILENT_GAPS = 5.0
+GIVEN = "the sentinel commands nothing; the controller may begin"
 # Ticks of the warm-up.
 WARM_UP = 10
 
@@ -52,11 +54,13 @@ class GuardSettings(Settings):
         velocity_limit_factor: an arm beyond its velocity limits times this is taken over.
         prediction_gap: without a state for longer, commands come from a predicted one, [s].
         revokes_frozen: whether the same torques again and again are wrong while the arm moves.
+        most_give_backs: after how many give-backs within a minute the arm is kept.
     """
 
     velocity_limit_factor: float = row("velocity_limit_factor")
     prediction_gap: float = row("prediction_gap")
     revokes_frozen: bool = row("revoke_frozen_commands", True)
+    most_give_backs: int = row("give_back_limit", 0)
 
 
 class Guard(ArmLoop):
@@ -72,6 +76,7 @@ class Guard(ArmLoop):
         takeovers: how often it has taken the arm.
         refused_states: how many states it could not read, or not believe.
         let_go: why it commands no torque when it has the arm; empty if it would hold it.
+        give_backs: how often it gave the arm back by itself.
     """
 
     let_go = ""
@@ -101,6 +106,7 @@ class Guard(ArmLoop):
         self.takeovers = self.refused_states = self._sent = 0
         self._watch = watch
         self._settings = settings
+        self.give_backs = GiveBacks(settings.most_give_backs)
         self._on_change = on_change
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
         self._applied = True  # the commands, as far as the controller knows
@@ -127,22 +133,56 @@ class Guard(ArmLoop):
         return self._sent + int(self.numbers[native.TICKS])
 
     def release(self) -> str:
-        """Gives the arm to the controller; says what comes.
+        """Gives the arm to the controller, as an operator asks; says what comes.
 
         Raises:
             ControllerError: it does not have the arm, or that still moves.
         """
         with self.paused():
-            if not self.holds:
-                phase = self.handover.phase.value
-                raise ControllerError(f"the sentinel does not command the arm: it is {phase}")
-            if self.let_go:
+            self._give()
+            self.give_backs.forget()
+        return GIVEN
+
+    def give_back(self) -> str:
+        """Gives the arm to a controller whose pause is over, once it is at rest; says what comes.
+
+        Raises:
+            ControllerError: as of `release`; the arm was not taken because of a pause; its states
+                cannot be used; or the controller was paused too often.
+        """
+        with self.paused():
+            handover, given, now = self.handover, self.give_backs, time.monotonic()
+            if self.holds and not handover.won_by_silence:
                 raise ControllerError(
-                    f"{self.let_go}; mend that, call ~/stand_down, and activate the controller anew"
+                    f"the arm was not taken because of a pause, but as {handover.reason}: call "
+                    "~/resume of the controller"
                 )
-            self._demand_rest()
-            self.handover.give(time.monotonic())
-        return "the sentinel commands nothing; the controller may begin"
+            if self.holds and (self.controller.predicting or self.controller.is_moving):
+                raise ControllerError("the arm is still being braked, or its states are missing")
+            if self.holds and not self.let_go and given.is_refused(now):
+                self.log.say("error", "kept", f"keeps the arm: {given.words}")
+                raise ControllerError(given.words)
+            self._give()
+            given.note(now)
+            times = f"{given.within_period(now)} times within {PERIOD:g} s"
+        self.log.say(
+            "warning",
+            "given back",
+            f"gave the arm back to the controller after a pause of that: {times}, {given.most} are "
+            "allowed; docs/realtime.md says what pauses a controller",
+        )
+        return GIVEN
+
+    def _give(self) -> None:
+        if not self.holds:
+            phase = self.handover.phase.value
+            raise ControllerError(f"the sentinel does not command the arm: it is {phase}")
+        if self.let_go:
+            raise ControllerError(
+                f"{self.let_go}; mend that, call ~/stand_down, and activate the controller anew"
+            )
+        self._demand_rest()
+        self.handover.give(time.monotonic())
 
     def stand_down(self) -> str:
         """Stops holding the arm until commands come again; as `release`."""

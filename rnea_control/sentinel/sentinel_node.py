@@ -89,6 +89,7 @@ class SentinelNode(ArmNode):
         )
         self._mode = self.create_publisher(TransitionEvent, "~/mode", LATCHED)
         self.offer("~/release", lambda: self._ask(Guard.release))
+        self.offer("~/give_back", lambda: self._ask(Guard.give_back))
         self.offer("~/stand_down", lambda: self._ask(Guard.stand_down))
         self._applied = True  # the commands, as far as the controller knows
         modes, in_force = f"{CONTROLLER}/mode", f"{CONTROLLER}/{IN_FORCE}"
@@ -311,6 +312,7 @@ class SentinelNode(ArmNode):
                 "mode": self.label,
                 "reason": self.reason,
                 "takeovers": str(guard.takeovers),
+                "given back after a pause": str(guard.give_backs.count),
                 "commands sent": str(guard.commands_sent),
                 "ticks without the interpreter": str(guard.numbers[TICKS]),
                 "states refused": str(guard.refused_states),
@@ -345,7 +347,11 @@ class SentinelNode(ArmNode):
             return ERROR, self.guard.failure
         if self.guard.let_go:
             return ERROR, self.guard.let_go
-        handover = self.guard.handover
+        handover, given = self.guard.handover, self.guard.give_backs
+        if given.kept and self.guard.holds:
+            return ERROR, f"the sentinel keeps the arm: {given.words}"
+        if handover.phase is Phase.guarding and (times := given.within_period(time.monotonic())):
+            return WARN, f"gave the arm back after pauses of the controller: {times} in a minute"
         if handover.contested:
             return ERROR, f"wrong commands do not stop: {handover.reason}"
         return {

@@ -133,7 +133,7 @@ def test_all_requests_are_refused_with_the_reason() -> None:
     for request in (supervisor.resume, supervisor.hold, supervisor.guide):
         with pytest.raises(ControllerError, match=f"in mode powerless \\({SENTINEL}\\)"):
             request()
-    with pytest.raises(ControllerError, match="no fault to reset"):
+    with pytest.raises(ControllerError, match=f"{SENTINEL}; mend that, then deactivate and"):
         supervisor.reset_fault()
     with pytest.raises(TrajectoryModeError, match=f"{SENTINEL}; mend that, then deactivate and"):
         supervisor.situation(arm.t)

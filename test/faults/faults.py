@@ -349,7 +349,7 @@ def _law(law: str, mass: float = 0.0) -> dict:
 
 # Rows by key. Those that pytest runs by default, and with what explores; those of the action.
 QUICK = {"silent", "kill_controller_with_payload", "requests"}
-EXPLORED = {"kill_controller", "stop_controller", "deactivate_node"}
+EXPLORED = {"kill_controller", "pause_controller", "stop_controller", "deactivate_node"}
 EXPLORED |= {"reversed", "kill_controller_reversed"}
 BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
 
@@ -389,10 +389,17 @@ _PROCESSES = (
     Fault("kill_controller", "controller killed (kill -9)").by(
         signalled("controller", SIGKILL), Bound(rest=1000, silence=20)
     ),
+    Fault("pause_controller", "controller stopped for 30 ms (SIGSTOP, SIGCONT)").by(
+        signalled("controller", SIGSTOP, resumed=30),
+        # It may wake between its check and publishing, and send one command; and it gets the arm
+        # back.
+        Bound(rest=STOP, silence=20, handovers=4),
+        says="gave the arm back to the controller",
+    ),
     Fault("stop_controller", "controller stopped for 0.6 s (SIGSTOP, SIGCONT)").by(
         signalled("controller", SIGSTOP, resumed=600),
-        # It may wake between its check and publishing, and send one command.
-        Bound(rest=STOP, silence=20, handovers=3),
+        Bound(rest=STOP, silence=20, handovers=4),
+        says="gave the arm back to the controller",
     ),
     Fault("kill_sentinel", "sentinel killed").by(signalled("sentinel", SIGKILL), _GOES_ON),
     Fault("stop_sentinel", "sentinel stopped for 0.6 s (SIGSTOP, SIGCONT)").by(

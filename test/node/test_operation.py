@@ -58,10 +58,12 @@ def test_services_change_the_mode(bench: TrajectoryBench, operator: Operator) ->
     assert operator.modes[-3:] == ["moving", "braking", "holding"]
     assert bench.ask("gravity_compensation")[0]
     assert "a hand guides the arm; call ~/resume" in bench.rejected(bench.goal(POINTS))
-    assert bench.ask("reset_fault") == (False, "there is no fault to reset")
+    no_fault = "no fault to reset: the controller is gravity_compensation"
+    assert bench.ask("reset_fault") == (True, no_fault)
     assert bench.ask("resume")[0]
     bench.run(1.2)
     operator.until("holding")
+    assert bench.ask("resume") == (True, "already holding: there was nothing to resume")
 
 
 def test_emergency_stop_is_heard_with_any_qos(bench: TrajectoryBench, operator: Operator) -> None:

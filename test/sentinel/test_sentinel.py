@@ -25,7 +25,7 @@ from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -125,14 +125,13 @@ class Bench:
     def commanded(self) -> None:
         self.wait(lambda: self.modes[-1] == "commanding")
 
-    def take_from(self, controller: Process) -> None:
-        """The sentinel takes the arm of a controller that is stopped for a while, which says so."""
+    def pause(self, controller: Process) -> None:
+        """The sentinel takes the arm of a controller that is stopped until the arm rests."""
         self.guarded()
         controller.process.send_signal(signal.SIGSTOP)
         self.commanded()
         self.rests()
         controller.process.send_signal(signal.SIGCONT)
-        controller.said("guarded: the sentinel commands the arm")
 
     def take(self) -> None:
         """The sentinel takes the arm of a commander that falls silent."""
@@ -261,18 +260,66 @@ def test_its_last_command_is_the_gravity_torque(bench: Bench) -> None:
     assert "a frozen torque does so only for moments" in bench.sentinel.output
 
 
-def test_stopped_controller_sends_one_command_at_most_and_resumes_on_request(bench: Bench) -> None:
+def test_arm_comes_back_after_a_pause_and_is_kept_after_too_many(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
-        bench.take_from(process)
-        bench.run(round(RATE))
-        # A second one would have been revoked.
-        assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
-        answer = bench.ask(Trigger, "rnea_controller/resume")
-        assert answer.success, answer.message
-        bench.run(round(2.0 * RATE))
-        assert bench.modes == ["idle", "guarding", "commanding", "guarding"], bench.sentinel.output
+        bench.wait(lambda: bench.trajectories.get_subscription_count() > 0)
+        bench.guarded()
+        bench.trajectories.publish(trajectory(JOINTS, [(1.0, [1.2, -1.2], [0.0, 0.0])]))
+        bench.wait(lambda: bench.speed > 0.8)
+        turns, rest = ["idle", "guarding"], 0
+        for time in range(1, 4):
+            bench.pause(process)
+            rest = rest or len(bench.commands)
+            bench.wait(lambda: bench.modes[-1] == "guarding")
+            bench.run(round(RATE))
+            bench.rests()
+            # A second command of the controller would have been revoked.
+            turns += ["commanding", "guarding"]
+            assert bench.modes == turns, bench.sentinel.output
+            bench.sentinel.said(f"after a pause of that: {time} times within 60 s, 3 are allowed")
+            bench.wait(lambda time=time: f"{time} in a minute" in bench.finding)
+        process.said("braking: the sentinel has given the arm back after a pause")
+        steps = np.abs(np.diff(np.array(bench.commands[rest:]), axis=0))
+        assert steps.max() < 0.1, "the torque steps"
+        bench.pause(process)
+        bench.sentinel.said("keeps the arm: the controller was paused again")
+        process.said("~/resume takes it back: the sentinel does not give the arm: the controller")
+        bench.wait(lambda: bench.finding.startswith("the sentinel keeps the arm"))
+        assert bench.modes[-1] == "commanding"
+        for words in ("the controller holds the arm again", "already holding: there was nothing"):
+            answer = bench.ask(Trigger, "rnea_controller/resume")
+            assert answer.success and answer.message.startswith(words), answer.message
+            bench.run(round(2.0 * RATE))
+        assert bench.modes == [*turns, "commanding", "guarding"], bench.sentinel.output
         bench.rests()
         assert "has gone" not in process.output  # it was the controller that was away
+        bench.pause(process)  # counted anew
+        bench.wait(lambda: bench.modes[-1] == "guarding")
+
+
+@pytest.mark.explores
+def test_arm_of_an_emergency_stop_comes_back_only_on_request(bench: Bench) -> None:
+    button = bench.node.create_publisher(Bool, "rnea_controller/emergency_stop", LATCHED)
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        button.publish(Bool(data=True))
+        process.said("emergency_stop: emergency stop")
+        bench.pause(process)
+        process.said("guarded: the sentinel commands the arm; ~/resume takes it back")
+        bench.run(round(2.0 * RATE))
+        assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
+
+
+@pytest.mark.explores
+def test_arm_of_a_killed_controller_comes_back_only_on_request(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        process.process.kill()
+        bench.commanded()
+    with controller(PARAMETERS) as process:
+        process.said("guarded: the sentinel commands the arm; ~/resume takes it back")
+        bench.run(round(2.0 * RATE))
+        assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
 
 
 def test_controller_and_sentinel_know_of_each_other(bench: Bench) -> None:
