@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from rnea_control.control.activation_check import Verdict
 from rnea_control.exceptions import ParameterError, RneaControlError
@@ -94,6 +94,15 @@ class Machine:
     # For each ros2_control_node that runs here the real-time priorities of its threads, 0 for none.
     manager_priorities: tuple[tuple[int, ...], ...]
     transports: Transports | None  # of the middleware; None for one that is not known
+    busy_cpus: tuple[BusyCpu, ...] = ()  # those that real-time threads use up
+
+
+class BusyCpu(NamedTuple):
+    """A CPU that threads of SCHED_FIFO and SCHED_RR use up."""
+
+    number: int
+    share: float  # of the time watched, that these threads ran
+    busiest: str  # the name and number of the thread that ran longest
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from rnea_control.commands.evidence import Evidence, Machine
+from rnea_control.commands.evidence import BusyCpu, Evidence, Machine
 from rnea_control.commands.finding import Finding, note, warning
 from rnea_control.ros import middleware
 from rnea_control.ros.real_time import (
@@ -34,6 +36,10 @@ MANAGER_PRIORITY = warning("manager-priority",
     f"controller_manager's executor and {middleware.NAME} threads carry the commands: at normal "
     "priority other programs delay them, at the controller's they keep its loop from running",
     "Start it with the prefix `chrt -r 45` (docs/realtime.md)")
+THROTTLING = warning("real-time-throttling",
+    "real-time threads use a CPU up: the kernel then stops all of them there for 50 ms of each "
+    "second, the control loop too",
+    "Find out why that thread is busy, or give it a normal priority (docs/realtime.md)")
 DDS_PROFILE = warning("dds-profile",
     middleware.SHARES_MEMORY, middleware.SET_PROFILE)
 DDS_PROFILE_UNREADABLE = warning("dds-profile-unreadable",
@@ -49,6 +55,9 @@ IN_FORCE = "real time"
 
 CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 MANAGER = "ros2_control_node"
+WATCHED = 0.5  # for which threads are watched [s]
+USED_UP = 0.85  # share of a CPU's time from which real-time threads use it up; Linux stops 0.95
+PROC = Path("/proc")
 
 
 def this_machine() -> Machine:
@@ -60,6 +69,7 @@ def this_machine() -> Machine:
         cpu_quota=cpu_quota(),
         manager_priorities=priorities_of(MANAGER),
         transports=middleware.transports(),
+        busy_cpus=busy_cpus(),
     )
 
 
@@ -86,6 +96,11 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         yield KERNEL.found(why[2])
     if machine.cpu_quota is not None:
         yield CPU_QUOTA.found(f"rnea_doctor's own cgroup may use {machine.cpu_quota:.3g} CPUs")
+    for cpu in machine.busy_cpus:
+        yield THROTTLING.found(
+            f"CPU {cpu.number}: {cpu.share:.2f} of its time in {WATCHED:g} s, most of it thread "
+            f"{cpu.busiest}"
+        )
     for priorities in machine.manager_priorities if priority > 0 and has_priority else ():
         others = sorted(priorities)[:-1]  # but for the update thread, whose priority is a parameter
         normal, high = others.count(0), sum(other >= priority - SPINNING for other in others)
@@ -116,6 +131,49 @@ def priorities_of(executable: str) -> tuple[tuple[int, ...], ...]:
                     priorities.append(os.sched_getparam(int(thread.name)).sched_priority)
             found.append(tuple(priorities))
     return tuple(found)
+
+
+def busy_cpus(watched: float = WATCHED) -> tuple[BusyCpu, ...]:
+    """The CPUs that real-time threads use up, while these are watched for so long, [s]."""
+    before, begin = real_time_threads(), time.monotonic()
+    time.sleep(watched)
+    after, passed = real_time_threads(), time.monotonic() - begin
+    ran: dict[int, list[tuple[float, str]]] = {}
+    for number, thread in after.items():
+        if number in before:
+            seconds = thread.ran - before[number].ran
+            ran.setdefault(thread.cpu, []).append((seconds / passed, f"{thread.name} ({number})"))
+    found = ((cpu, sum(share for share, _ in each), max(each)[1]) for cpu, each in ran.items())
+    return tuple(BusyCpu(*each) for each in sorted(found) if each[1] > USED_UP)
+
+
+class Thread(NamedTuple):
+    """A thread, as /proc has it."""
+
+    name: str
+    cpu: int  # on which it ran last
+    ran: float  # for how long in all [s]
+
+
+def real_time_threads(proc: Path = PROC) -> dict[int, Thread]:
+    """The threads of SCHED_FIFO and SCHED_RR, by their numbers."""
+    found, tick = {}, 1.0 / os.sysconf("SC_CLK_TCK")
+    for path in proc.glob("[0-9]*/task/[0-9]*/stat"):
+        # The name may have spaces and parentheses; see proc_pid_stat(5) for what follows it.
+        number, _, rest = (_text(path) or "").partition(" (")
+        name, _, rest = rest.rpartition(") ")
+        fields = rest.split()
+        if len(fields) > _POLICY and int(fields[_POLICY]) in (os.SCHED_FIFO, os.SCHED_RR):
+            ran = tick * (int(fields[_USER_TIME]) + int(fields[_SYSTEM_TIME]))
+            found[int(number)] = Thread(name, int(fields[_CPU]), ran)
+    return found
+
+
+# Fields of /proc/PID/task/TID/stat, counted from the first one behind the name.
+_USER_TIME = 11
+_SYSTEM_TIME = 12
+_CPU = 36
+_POLICY = 38
 
 
 def cpu_quota(own: Path = OWN_CGROUP, root: Path = CGROUPS) -> float | None:

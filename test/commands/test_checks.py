@@ -17,6 +17,7 @@ from rnea_control.commands.checks import CODES, findings, markdown
 from rnea_control.commands.command_checks import COMMAND_TYPE, DEPRECATED, FORWARD
 from rnea_control.commands.controller_checks import COUNTED
 from rnea_control.commands.evidence import (
+    BusyCpu,
     Endpoint,
     Evidence,
     LoadedController,
@@ -27,7 +28,7 @@ from rnea_control.commands.evidence import (
     Topic,
 )
 from rnea_control.commands.finding import LEVELS, Finding
-from rnea_control.commands.machine_checks import cpu_quota, priorities_of
+from rnea_control.commands.machine_checks import busy_cpus, cpu_quota, priorities_of
 from rnea_control.control.activation_check import Verdict
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
@@ -381,6 +382,11 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("kernel", computer(real_time_kernel=False), "this computer"),
     ("cpu-quota", computer(cpu_quota=1.5), "1.5 CPUs"),
     ("manager-priority", computer(manager_priorities=((50, 0, 0),)), "2 of its threads have none"),
+    (
+        "real-time-throttling",
+        computer(busy_cpus=(BusyCpu(1, 0.97, "camera (7)"),)),
+        "CPU 1: 0.97 of its time in 0.5 s, most of it thread camera (7)",
+    ),
     ("manager-priority", computer(manager_priorities=((50, 50, 49),)), "2 of its threads have up"),
     ("dds-profile", computer(transports=Transports()), "no profile"),
     ("dds-profile-unreadable", computer(transports=Transports("/profile.xml")), "/profile.xml"),
@@ -496,6 +502,18 @@ def test_cpu_quota_of_all_groups(tmp_path: Path) -> None:
     for name, text, quota in quotas:
         (groups / name).write_text(text)
         assert cpu_quota(own, groups) == quota
+
+
+@pytest.mark.skipif(largest_priority() < 1, reason="no real-time priority is allowed")
+def test_cpu_that_a_real_time_thread_uses_up() -> None:
+    busy = "exec -a busy_thread bash -c 'while true; do :; done'"
+    with subprocess.Popen(["bash", "-c", busy]) as process:
+        try:
+            os.sched_setscheduler(process.pid, os.SCHED_RR, os.sched_param(1))
+            os.sched_setaffinity(process.pid, [max(os.sched_getaffinity(0))])
+            wait_for(lambda: str(process.pid) in "".join(cpu.busiest for cpu in busy_cpus()))
+        finally:
+            process.kill()
 
 
 def test_priorities_of_a_running_program() -> None:
