@@ -10,6 +10,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.belief import MOVING
+from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import CdrError, Float64MultiArrayError
 from rnea_control.messages.cdr import HEADER
 from rnea_control.messages.float64_multi_array import decode_command
@@ -20,6 +21,8 @@ EFFORT_TOLERANCE = 1.01
 MOST_EXCESS, LONGEST_EXCESS = 2.0, 0.5
 # A command at the effort limit, but for this factor, may repeat itself.
 SATURATED = 0.999
+# Number of states that must come while commands are the same, before these are frozen.
+LEAST_STATES = HandoverTimes.states
 # So many of its own commands may be on their way, and for so long, [s].
 REMEMBERED, LONGEST_WAY = 64, 0.1
 
@@ -55,6 +58,7 @@ class CommandWatch:
         self._sent: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
         self._last = b""
         self._since = self._since_stamp = self._within_at = 0.0
+        self._since_states = 0  # number of states when the same commands began
 
     @property
     def in_force(self) -> FloatArray:
@@ -94,19 +98,25 @@ class CommandWatch:
                 self._strangers[publisher] = known
         return known
 
-    def fault(self, message: bytes, now: float, stamp: float, speed: float, longest: float) -> str:
+    def fault(
+        self, message: bytes, now: float, stamp: float, states: int, speed: float, longest: float
+    ) -> str:
         """What is wrong with another's command; empty if nothing is.
+
+        Without states a controller repeats the torque of an arm that it has braked, and then falls
+        silent. So commands are frozen only once `LEAST_STATES` have come since they are the same.
 
         Args:
             message: the command, serialized.
             now: the steady clock, [s].
             stamp: of the newest state, [s].
+            states: number of states received so far.
             speed: of the fastest joint, [rad/s] or [m/s].
             longest: how long a moving arm may get the same torques, [s]; infinite for ever.
         """
         same, self._last = message == self._last, message
         if not same or speed <= MOVING:
-            self._since, self._since_stamp = now, stamp
+            self._since, self._since_stamp, self._since_states = now, stamp, states
         try:
             self._torque = decode_command(message, len(self._names), "a command")
         except (CdrError, Float64MultiArrayError) as error:
@@ -121,6 +131,7 @@ class CommandWatch:
                 f"limit is {limit[j]:.4g}"
             )
         frozen = min(now - self._since, stamp - self._since_stamp) >= longest
+        frozen = frozen and states - self._since_states >= LEAST_STATES
         if frozen and not (torque >= SATURATED * limit).all():
             return (
                 f"commands have been the same for {now - self._since:.3f} s while the arm moves "

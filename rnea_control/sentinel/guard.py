@@ -18,6 +18,7 @@ from rclpy.clock import Clock
 from rnea_control.control import Act, Controller, ControllerSettings, motion_watch
 from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
+from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.motion import Ending
 from rnea_control.exceptions import ControllerError, TorqueError
@@ -103,7 +104,7 @@ class Guard(ArmLoop):
         silence = SILENT_GAPS * gap
         super().__init__(controller, command, handover, silence, times, clock, logger)
         self.numbers[native.IGNORES_REPEATED] = 1
-        self.takeovers = self.refused_states = self._sent = 0
+        self.takeovers = self.refused_states = self._sent = self._heard = 0
         self._watch = watch
         self._settings = settings
         self.give_backs = GiveBacks(settings.most_give_backs)
@@ -344,7 +345,7 @@ class Guard(ArmLoop):
         longest = handover.times.timeout if self._settings.revokes_frozen else math.inf
         if self.let_go:
             return  # no torque again and again is what is wanted
-        fault = watch.fault(message, now, self.states.time, self.speed, longest)
+        fault = watch.fault(message, now, self.states.time, self._heard, self.speed, longest)
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
             self.log.say("error", "revoking", f"commands are wrong: {fault}")
 
@@ -363,8 +364,12 @@ class Guard(ArmLoop):
             return False
         if states.begun and stamp == states.stamp:
             return False  # the same state again tells nothing new
+        missing = now - states.came_at if states.begun else 0.0
         states.place(stamp, now)
+        self._heard += 1
         self.handover.hear_state(states.time, now, number)
+        if missing > LONGEST_REPEAT:  # a controller that has braked may be silent meanwhile
+            self.handover.miss_commands(now)
         excess = np.abs(states.v) - self._fastest
         j = int(excess.argmax())
         if not self._applied or excess[j] <= 0.0:

@@ -383,6 +383,8 @@ _LETS_GO = Bound(rate=75.0, speed=math.inf, beyond=math.inf)
 _STOPS_AT_ONCE = Bound(astray=0.02, rest=300)
 # While nothing is measured for a second, the error of the model, here its friction, adds up.
 _STOPS_BY_THE_MODEL = Bound(rest=STOP + 300, speed=1.3)
+# The controller keeps the arm.
+_IS_NOT_REVOKED = r"(?s)\A(?!.*revoking)(?!.*guarded: )"
 
 _PROCESSES = (
     Fault("undisturbed", "nothing").by(undisturbed, Bound(astray=0.005, goal=0.002)),
@@ -439,10 +441,13 @@ _STATES = (
     ),
     # Longer, an arm without any friction falls from its unstable equilibrium.
     Fault("silent", "no states for 0.3 s, no friction").by(
-        states("dropped", 300, share=1.0), _STOPS
+        states("dropped", 300, share=1.0), _STOPS, says=_IS_NOT_REVOKED
     ),
     Fault("silent_long", "no states for 1 s").by(
-        states("dropped", 1000, share=1.0), _STOPS_BY_THE_MODEL, **_FRICTION
+        states("dropped", 1000, share=1.0),
+        _STOPS_BY_THE_MODEL,
+        says=_IS_NOT_REVOKED,
+        **_FRICTION,
     ),
     Fault("frozen", "the same state again and again, 1 s").by(
         states("frozen_stamp", 1000), _STOPS_BY_THE_MODEL, **_FRICTION

@@ -268,19 +268,19 @@ def test_own_command_comes_back_once(watch: CommandWatch) -> None:
     ],
 )
 def test_absurd_commands(watch: CommandWatch, torques: tuple[float, ...], words: str) -> None:
-    found = watch.fault(message(*torques), 0.0, 0.0, 0.0, TIMEOUT)
+    found = watch.fault(message(*torques), 0.0, 0.0, 9, 0.0, TIMEOUT)
     assert words in found and bool(words) == bool(found)
 
 
 def test_command_just_beyond_the_limit_is_wrong_when_it_lasts(watch: CommandWatch) -> None:
     """The limit may just have been lowered, or raised and the sentinel not told yet."""
-    assert watch.fault(message(5.0, 0.0), 0.0, 0.0, 0.0, TIMEOUT) == ""
-    assert watch.fault(message(10.2, 0.0), 0.4, 0.4, 0.0, TIMEOUT) == ""
-    assert watch.fault(message(10.05, -20.15), 0.5, 0.5, 0.0, TIMEOUT) == ""  # rounding
-    assert watch.fault(message(10.2, 0.0), 0.9, 0.9, 0.0, TIMEOUT) == ""
-    assert "a command has 10.2 for a" in watch.fault(message(10.2, 0.0), 1.1, 1.1, 0.0, TIMEOUT)
+    assert watch.fault(message(5.0, 0.0), 0.0, 0.0, 9, 0.0, TIMEOUT) == ""
+    assert watch.fault(message(10.2, 0.0), 0.4, 0.4, 9, 0.0, TIMEOUT) == ""
+    assert watch.fault(message(10.05, -20.15), 0.5, 0.5, 9, 0.0, TIMEOUT) == ""  # rounding
+    assert watch.fault(message(10.2, 0.0), 0.9, 0.9, 9, 0.0, TIMEOUT) == ""
+    assert "a command has 10.2 for a" in watch.fault(message(10.2, 0.0), 1.1, 1.1, 9, 0.0, TIMEOUT)
     watch.effort_limit = np.array([11.0, 20.0])
-    assert watch.fault(message(10.2, 0.0), 1.2, 1.2, 0.0, TIMEOUT) == ""
+    assert watch.fault(message(10.2, 0.0), 1.2, 1.2, 9, 0.0, TIMEOUT) == ""
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,22 @@ def test_command_just_beyond_the_limit_is_wrong_when_it_lasts(watch: CommandWatc
     ids=["moving", "at rest", "paused", "saturated"],
 )
 def test_frozen_command(watch: CommandWatch, speed, rate, torques, found: int) -> None:
-    times = ((1e-3 * i, 1e-3 * rate * i) for i in range(100))
+    times = ((1e-3 * i, 1e-3 * rate * i, i) for i in range(100))
     faults = (watch.fault(message(*torques), *t, speed, TIMEOUT) for t in times)
     first = next((i for i, fault in enumerate(faults) if fault), -1)
     assert first == pytest.approx(found, abs=1 if found > 0 else 0)
+
+
+@pytest.mark.parametrize("silent", [0.0, 0.5], ids=["repeated", "silent"])
+def test_what_was_the_same_while_no_states_came_is_not_frozen(watch: CommandWatch, silent) -> None:
+    """A controller brakes by its model, repeats the last torque, and then keeps silent; one more
+    such command may come when states are back, and the arm still moves."""
+    for i in range(200):
+        now = 1e-3 * i
+        assert watch.fault(message(1.0, 2.0), now, 0.0, 5, 1.0, TIMEOUT) == ""
+    now += silent
+    for i in range(1, 5):
+        assert watch.fault(message(1.0, 2.0), now + 1e-3 * i, now, 5 + i, 1.0, TIMEOUT) == ""
+    # But if it goes on, it is.
+    times = ((now + 1e-3 * i, now + 1e-3 * i, 5 + i) for i in range(5, 40))
+    assert any(watch.fault(message(1.0, 2.0), *t, 1.0, TIMEOUT) for t in times)
