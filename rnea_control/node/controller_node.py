@@ -13,7 +13,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from rnea_control.control import ControllerSettings
+from rnea_control.control import ControllerSettings, Mode
 from rnea_control.control.braking_check import Candidate
 from rnea_control.control.feasibility import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
@@ -77,6 +77,13 @@ class ControllerNode(ArmNode, LifecycleNode):
     def active(self) -> bool:
         """Whether states are answered."""
         return self.loop is not None and self.loop.running
+
+    @property
+    def needed_for(self) -> str:
+        """Why the process must outlive its terminal; empty if it need not."""
+        if not self.active or self.loop.supervisor.mode is Mode.WAITING:
+            return ""
+        return f"the controller has an arm (mode {self.loop.supervisor.mode.value})"
 
     def diagnostics(self, recent: LoopStatistics) -> DiagnosticArray:
         """The report for `/diagnostics`; its thresholds apply to `recent`."""

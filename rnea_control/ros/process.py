@@ -1,5 +1,6 @@
 """A process that runs a ROS node: it says how far its first start has come, writes output that
-never blocks it, and ends in order on SIGINT, SIGTERM and SIGHUP.
+never blocks it, and ends in order on SIGINT, SIGTERM and SIGHUP. A process that an arm depends on
+ignores SIGHUP: a closed terminal is no wish to let the arm fall.
 
 The signal handlers of rclpy shut its context down at once, and with it every publisher: a
 controller could no longer leave a safe torque behind. Here a signal only asks the main loop to end.
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import rclpy
 from rclpy.exceptions import ParameterUninitializedException
@@ -56,14 +57,16 @@ def run(name: str, module: str, node_class: str) -> int:
         name: of its node, unless it is remapped.
         module: that has the node's class; imported only once the log can tell that kernels are
             compiled.
-        node_class: the name of that; it has `begin`, and `end`, which is called at the signal with
-            a function that runs callbacks for a while, and the one of `ros_process`.
+        node_class: the name of that; it has `begin`; `end`, which is called at the signal with a
+            function that runs callbacks for a while, and the one of `ros_process`; and
+            `needed_for`, why the process must outlive its terminal, empty if it need not.
     """
     with unblocked_output(), ros_process() as going_on:
         with first_start(name, going_on, module):
             made = getattr(importlib.import_module(module), node_class)
         node = build(made)
         spin = partial(GuardedExecutor(node).spin_once, LONGEST_WAIT)
+        going_on.outlives_terminal = partial(_outlives_terminal, node)
         try:
             node.begin()
             while going_on():
@@ -74,10 +77,47 @@ def run(name: str, module: str, node_class: str) -> int:
     return 0
 
 
+def _outlives_terminal(node: Any) -> bool:
+    """Whether the process ignores SIGHUP now; it says so."""
+    why = node.needed_for
+    if why:
+        node.get_logger().warning(
+            f"SIGHUP (a closed terminal) is ignored, as {why}; SIGINT or SIGTERM ends the process"
+        )
+    return bool(why)
+
+
+class EndSignals:
+    """The signals that ask the process to end; calling it says whether to go on.
+
+    Attributes:
+        count: signals so far, without ignored ones.
+        outlives_terminal: called at each SIGHUP, in the main loop; true if that is to be ignored.
+    """
+
+    def __init__(self) -> None:
+        self.count = self._hangups = 0
+        self.outlives_terminal: Callable[[], bool] = lambda: False
+
+    def receive(self, number: int, frame: object) -> None:
+        """The handler of all of them."""
+        if number == signal.SIGHUP:
+            self._hangups += 1
+        else:
+            self.count += 1
+
+    def __call__(self, most: int = 1) -> bool:
+        """Whether fewer signals than `most` have come, and rclpy runs."""
+        hangups, self._hangups = self._hangups, 0
+        if hangups and not self.outlives_terminal():
+            self.count += hangups
+        return self.count < most and rclpy.ok()
+
+
 @contextmanager
-def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bool]]:
-    """Sets rclpy up and takes it down; gives a function that says whether to go on: until the first
-    signal, or until as many as its argument says.
+def ros_process(arguments: list[str] | None = None) -> Iterator[EndSignals]:
+    """Sets rclpy up and takes it down; gives the function that says whether to go on: until the
+    first signal, or until as many as its argument says.
 
     Args:
         arguments: the command line; the process's own by default.
@@ -86,13 +126,8 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
         SystemExit: rclpy does not start, for example over a YAML file that cannot be read; its
             message says why.
     """
-    signals = 0
-
-    def stop(signal_number: int, frame: object) -> None:
-        nonlocal signals
-        signals += 1
-
-    previous = {number: signal.signal(number, stop) for number in SIGNALS}
+    signals = EndSignals()
+    previous = {number: signal.signal(number, signals.receive) for number in SIGNALS}
     try:
         try:
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
@@ -104,12 +139,12 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
                     f"ROS_LOG_DIR to one that can ({error})"
                 )
             sys.exit(f"ROS 2 does not start with these arguments: {error}")
-        yield lambda most=1: signals < most and rclpy.ok()
+        yield signals
     finally:
         rclpy.try_shutdown()
         for number, handler in previous.items():
             # One more, as of a launch file beside a terminal's, ends no process that is ending.
-            signal.signal(number, signal.SIG_IGN if signals else handler)
+            signal.signal(number, signal.SIG_IGN if signals.count else handler)
         gc.freeze()  # Python would look for garbage before it ends, for a tenth of a second or two
 
 

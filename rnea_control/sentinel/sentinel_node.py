@@ -125,6 +125,12 @@ class SentinelNode(ArmNode):
         return self.guard.handover.phase.value
 
     @property
+    def needed_for(self) -> str:
+        """Why the process must outlive its terminal; empty if it need not."""
+        label = self.label
+        return "" if label == Phase.idle.value else f"the sentinel guards an arm ({label})"
+
+    @property
     def reason(self) -> str:
         """Why it is in this mode."""
         return self.fault or self.guard.let_go or self.guard.handover.reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ def arm() -> Iterator[LockstepArm]:
 
 
 def test_wrong_requests_are_answered_and_a_signal_leaves_a_holding_torque(arm: LockstepArm) -> None:
-    """By SIGHUP; of the other tests some end their processes by SIGINT, and some by SIGTERM."""
+    """But not SIGHUP."""
     with controller(PATIENT) as process:
         arm.run(5)
         for number in (1, 3, 42):  # configure, activate, nonsense; it is active already
@@ -44,7 +45,11 @@ def test_wrong_requests_are_answered_and_a_signal_leaves_a_holding_torque(arm: L
         wait_for(lambda: arm.diagnostics.get("callbacks failed") == "4", arm.spin)
         arm.run(20)
         received = arm.node.commands_received
-        assert process.stop(signal.SIGHUP) == 0, process.output
+        process.process.send_signal(signal.SIGHUP)
+        words = "SIGHUP (a closed terminal) is ignored, as the controller has an arm (mode holding)"
+        wait_for(lambda: words in process.output, arm.spin)
+        arm.run(20)
+        assert process.stop(signal.SIGTERM) == 0, process.output
         wait_for(lambda: arm.node.commands_received > received, arm.spin)
         assert "Traceback" not in process.output
     model = arm.node.model
@@ -102,6 +107,38 @@ def test_log_folder_that_cannot_be_written_is_named(
     with controller(None) as process:
         process.said(f"its log folder {tmp_path}/file/log cannot be written; set ROS_LOG_DIR")
         assert process.process.wait() == 1 and "these arguments" not in process.output
+
+
+# The process leads a session whose terminal is its output.
+IN_TERMINAL = """
+import fcntl, os, termios
+os.setsid()
+terminal = os.open({!r}, os.O_RDWR)
+fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+os.dup2(terminal, 1)
+os.dup2(terminal, 2)
+os.close(terminal)
+"""
+
+
+def test_arm_is_held_when_the_terminal_closes(arm: LockstepArm) -> None:
+    """The kernel sends SIGHUP then, and what is written to the terminal is an error."""
+    master, terminal = os.openpty()
+    with controller(PATIENT, before=IN_TERMINAL.format(os.ttyname(terminal))) as process:
+        os.close(terminal)
+        arm.run(20)
+        os.close(master)
+        for _ in range(10):
+            arm.run(20)
+            assert process.process.poll() is None
+        assert process.stop(signal.SIGTERM) == 0
+
+
+def test_closed_terminal_ends_a_controller_that_has_no_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", "87")
+    with controller({**PATIENT, "robot_description": two_link_arm()}) as process:
+        process.said("active: waiting for joint_states")
+        assert process.stop(signal.SIGHUP) == 0, process.output
 
 
 def test_what_is_wrong_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

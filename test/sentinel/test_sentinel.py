@@ -198,11 +198,13 @@ def test_killed_controller_in_motion(bench: Bench) -> None:
         bench.wait(lambda: bench.trajectories.get_subscription_count() > 0)
         bench.trajectories.publish(trajectory(JOINTS, [(1.0, [1.2, -1.2], [0.0, 0.0])]))
         bench.wait(lambda: bench.speed > 0.8)
+        bench.sentinel.process.send_signal(signal.SIGHUP)
         process.process.send_signal(signal.SIGKILL)
         before = len(bench.states)
         bench.commanded()
         silent = len(bench.states) - before
     assert silent < 3 * TIMEOUT * RATE
+    bench.sentinel.said("is ignored, as the sentinel guards an arm")
     assert bench.reasons[-1] == "no commands came"
     bench.rests()
     assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
