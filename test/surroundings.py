@@ -1,6 +1,11 @@
-"""Code for `dds.Process` that spoils a process's surroundings before it starts."""
+"""Code for `dds.Process` that spoils a process's surroundings before it starts, and functions that
+spoil them while it runs."""
 
 from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # The log file is on a file system of one page, in a mount namespace of its own where the system
 # allows that; the console is a device that is always full.
@@ -51,3 +56,14 @@ for stream in (1, 2):
 def disk_full(folder: str) -> str:
     """`DISK_FULL` with the file system at `folder`, which is made."""
     return f"FOLDER = {folder!r}\n{DISK_FULL}"
+
+
+@contextmanager
+def no_free_descriptor(process: int) -> Iterator[None]:
+    """Meanwhile the process can open nothing more; what it has open stays."""
+    before = resource.prlimit(process, resource.RLIMIT_NOFILE)
+    resource.prlimit(process, resource.RLIMIT_NOFILE, (8, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(process, resource.RLIMIT_NOFILE, before)

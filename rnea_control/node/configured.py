@@ -32,6 +32,7 @@ from rnea_control.ros.effort_command import LAST_WORDS, EffortCommand, publisher
 from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
 from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.retry import Chores
 
 try:  # the ROS 2 wheels lack control_msgs, and that of Humble has other messages
     from rnea_control.node.trajectory_state import TrajectoryState
@@ -74,6 +75,7 @@ class Configured:
         trajectories: the way of trajectories to it.
         effort_controller: takes the commands.
         sentinel, model_watch, delay_watch, description: see their classes.
+        chores: what is due once a second.
 
     Raises:
         RneaControlError: a parameter whose value is not allowed, or a robot that is not for this
@@ -115,6 +117,7 @@ class Configured:
         self._hear_operator(undo)
         self.delay_watch = DelayWatch(self.loop)
         self.model_watch = ModelWatch(self.loop, parameters["payload.link"] or None)
+        self.chores = self._made_chores()
         undo.callback(self.loop.await_cause)
         undo.callback(self._publish_changes)
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
@@ -332,14 +335,18 @@ class Configured:
                 throttle_duration_sec=1.0,
             )
 
-    def look(self) -> None:
-        """Once a second: looks at all that may have changed around the loop."""
-        self.effort_controller.look()
-        self.look_for_listeners()
-        self.sentinel.look()
-        self.model_watch.look(self._parameters["model_check.bound"])
-        self.delay_watch.look()
-        self._topics.look_for_listeners()
-        self.loop.judge_braking()
-        self._node.real_time.housekeeping()
-        self.tell()
+    def _made_chores(self) -> Chores:
+        """The looks at all that may have changed around the loop."""
+        bound = "model_check.bound"
+        work = {
+            "the look at the effort controller": self.effort_controller.look,
+            "the look at subscriptions to the commands": self.look_for_listeners,
+            "the look at the sentinel": self.sentinel.look,
+            "the check of the model": lambda: self.model_watch.look(self._parameters[bound]),
+            "the measurement of the delay": self.delay_watch.look,
+            "the check of the brakes": self.loop.judge_braking,
+            "publishing the state": self._topics.look_for_listeners,
+            "the priority of new threads": self._node.real_time.housekeeping,
+            "telling what has happened": self.tell,
+        }
+        return Chores(work, self._node.note_failure)

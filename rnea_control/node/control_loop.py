@@ -269,9 +269,13 @@ class ControlLoop(PythonTicks):
         whoever must hear of the fault itself does not wait for it."""
         searches = self._search is not None and self._search.is_alive()
         if self.supervisor.unexplained and not searches:
-            self.supervisor.unexplained = False
-            self._search = threading.Thread(target=self._find_cause, name="cause", daemon=True)
-            self._search.start()
+            search = threading.Thread(target=self._find_cause, name="cause", daemon=True)
+            try:
+                search.start()
+            except RuntimeError as error:  # no thread is free
+                self.log.say("error", "cause", f"the search for a cause waits: {error}")
+                return
+            self.supervisor.unexplained, self._search = False, search
 
     def await_cause(self) -> None:
         """Waits until no thread looks for a cause any more."""

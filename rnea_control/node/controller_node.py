@@ -289,7 +289,7 @@ class ControllerNode(ArmNode, LifecycleNode):
     def publish_diagnostics(self) -> None:
         """Looks around the loop, and publishes the report of the last second if anybody listens."""
         if self.configured is not None:
-            self.configured.look()
+            self.configured.chores.do()
         statistics = LoopStatistics() if self.loop is None else self.loop.statistics.copy()
         before, self._recent = self._recent, statistics
         if self.reports.get_subscription_count():

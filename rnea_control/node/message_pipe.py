@@ -31,6 +31,10 @@ class MessagePipe:
         end: of a pair of connected sockets; the pipe closes it.
         handlers: by the first word of a message; called with the rest of it.
         on_close: called once when the other process has gone, also in the executor.
+
+    Raises:
+        OSError: no descriptor is free.
+        RuntimeError: no thread is free.
     """
 
     def __init__(
@@ -53,7 +57,11 @@ class MessagePipe:
             for run in (self._receive, self._send)
         ]
         for thread in self._threads:
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # no thread is free
+                self._take_down([each for each in self._threads if each.is_alive()])
+                raise
 
     def send(self, *message: object) -> None:
         """Has a message sent, and does not wait for that. It is lost if the other process has gone,
@@ -67,10 +75,13 @@ class MessagePipe:
         """Closes the pipe; the other process still receives what was sent, if it reads."""
         self._on_close = lambda: None
         self._waiting.put(())
-        receive, send = self._threads
-        send.join()
+        self._threads[1].join()  # which has then sent all that waited
+        self._take_down(self._threads)
+
+    def _take_down(self, running: list[threading.Thread]) -> None:
         self._hang_up()
-        receive.join()
+        for thread in running:
+            thread.join()
         self._node.destroy_guard_condition(self._guard)
         self._connection.close()
         self._end.close()

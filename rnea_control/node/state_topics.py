@@ -53,12 +53,16 @@ class StateTopics:
 
     def look_for_listeners(self) -> None:
         """Starts to publish if somebody listens, or stops; to be called now and then."""
+        if self._thread is not None and not self._thread.is_alive():
+            self._thread = None
+            raise RuntimeError("its thread has ended")  # its own message says why
         if not any(publisher.get_subscription_count() for publisher, _ in self._topics):
             self.stop()
         elif self._thread is None:
             self._stopping.clear()
-            self._thread = threading.Thread(target=self._run, name="state topics")
-            self._thread.start()
+            thread = threading.Thread(target=self._run, name="state topics")
+            thread.start()
+            self._thread = thread
 
     def stop(self) -> None:
         """Publishes nothing any more."""

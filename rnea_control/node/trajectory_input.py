@@ -7,6 +7,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from socket import socketpair
 
@@ -38,6 +39,7 @@ from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.message_pipe import MessagePipe
 from rnea_control.ros.arm_node import STEADY
+from rnea_control.ros.retry import Retry
 
 # A trajectory that starts later than this was stamped by another clock, [s].
 FARTHEST_START = 3600.0
@@ -68,8 +70,10 @@ RESULTS = {
 WORDS = {"succeed": "succeeded", "canceled": "canceled"}
 # How long the action's process may take to end, when it is told to, [s].
 LONGEST_END = 3.0
-# A process that has lived for less than this is started again after as long, [s].
+# The first one that ends after this time, or later, is started again at once [s].
 SHORTEST_LIFE = 2.0
+# Else between two starts: longer each time, until one has lived for the longest [s].
+FIRST_WAIT, LONGEST_WAIT = 2.0, 60.0
 
 
 class TrajectoryInput:
@@ -160,8 +164,8 @@ class TrajectoryInput:
 class TrajectoryAction:
     """Has the action served as long as the node lives; goals are accepted while the loop runs.
 
-    A process of its own serves it (action_process.py), which is started here, and once more
-    whenever it ends by itself.
+    A process of its own serves it (action_process.py), which is started here, and again whenever it
+    ends by itself or could not be started.
 
     Attributes:
         goals: those that run, or have results that are still to be sent, by their keys.
@@ -175,7 +179,9 @@ class TrajectoryAction:
         self._ended = node.create_guard_condition(self._report_ended)
         self._feedback = node.create_timer(1.0, self._give_feedback, clock=STEADY)
         self._feedback.cancel()  # until there is a goal
-        self._later = node.create_timer(SHORTEST_LIFE, self._start, clock=STEADY)
+        self._later = node.create_timer(FIRST_WAIT, self._start, clock=STEADY)
+        self._retry = Retry(FIRST_WAIT, LONGEST_WAIT)
+        self._pipe: MessagePipe | None = None  # while no process runs
         self._start()
 
     def connect(self, trajectories: TrajectoryInput, rate: float) -> None:
@@ -190,29 +196,48 @@ class TrajectoryAction:
     def destroy(self) -> None:
         """Takes the action down, once its last results are sent."""
         self._node.destroy_timer(self._later)
-        self._pipe.destroy()
-        try:
-            self._process.wait(LONGEST_END)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self._pipe is not None:
+            self._pipe.destroy()
+            try:
+                self._process.wait(LONGEST_END)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
         self._node.destroy_timer(self._feedback)
         self._node.destroy_guard_condition(self._ended)
 
     def _start(self) -> None:
         self._later.cancel()
-        ours, theirs = socketpair()
-        name, namespace = self._node.get_name(), self._node.get_namespace()
-        # In a session of its own no Ctrl-C ends it before this process.
-        self._process = subprocess.Popen(
-            command(MODULE, str(theirs.fileno()), name, namespace),
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
-        )
-        theirs.close()
+        try:
+            self._launch()
+        except (OSError, RuntimeError) as error:  # no descriptor, memory or thread is free
+            self._wait(f"the process of the action cannot be started: {error}")
+
+    def _launch(self) -> None:
+        with ExitStack() as undo:
+            ours, theirs = socketpair()
+            undo.callback(ours.close)
+            with theirs:
+                name, namespace = self._node.get_name(), self._node.get_namespace()
+                # In a session of its own no Ctrl-C ends it before this process.
+                self._process = subprocess.Popen(
+                    command(MODULE, str(theirs.fileno()), name, namespace),
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+            undo.callback(self._process.wait)
+            undo.callback(self._process.kill)
+            handlers = {"ask": self._answer, "goal": self._follow, "cancel": self._cancel}
+            self._pipe = MessagePipe(self._node, ours, handlers, self._restart)
+            undo.pop_all()
         self._started = time.monotonic()
-        handlers = {"ask": self._answer, "goal": self._follow, "cancel": self._cancel}
-        self._pipe = MessagePipe(self._node, ours, handlers, self._restart)
+
+    def _wait(self, what: str) -> None:
+        """Starts the process later; `what` has happened."""
+        wait = self._retry.failed()
+        self._logger.error(f"{what}; it is started again in {wait:g} s")
+        self._later.timer_period_ns = 1e9 * wait
+        self._later.reset()
 
     def _restart(self) -> None:
         """The process has ended by itself: nobody can cancel its goals any more."""
@@ -224,10 +249,13 @@ class TrajectoryAction:
         self._process.kill()  # one that hangs does not end by itself
         ended = f"the process of the action has ended with status {self._process.wait()}"
         self._pipe.destroy()
-        if lived < SHORTEST_LIFE:
-            self._logger.error(f"{ended}; it is started again in {SHORTEST_LIFE:g} s")
-            self._later.reset()
+        self._pipe = None
+        if lived > LONGEST_WAIT:
+            self._retry.succeeded()
+        if self._retry.wait > 0.0 or lived < SHORTEST_LIFE:
+            self._wait(ended)
             return
+        self._retry.failed()
         self._logger.error(f"{ended}; it is started again")
         self._start()
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +208,7 @@ class RealTime:
         return f"{in_force}; kernel {kernel} PREEMPT_RT"
 
 
+@cache
 def is_real_time_kernel() -> bool:
     """Whether this is a PREEMPT_RT kernel."""
     return _REALTIME_KERNEL.exists() and _REALTIME_KERNEL.read_text().strip() == "1"

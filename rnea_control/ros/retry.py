@@ -1,10 +1,14 @@
-"""`Retry`: when to try again what has failed: slower and slower, and without end."""
+"""`Retry`: when to try again what has failed: slower and slower, and without end. `Chores`: work
+that a node does once a second, of which no part keeps the others from being done."""
 
 from __future__ import annotations
 
 import time
+import traceback
+from collections.abc import Callable
 
 FACTOR = 2.0  # by which each failure lengthens the wait
+FIRST_WAIT, LONGEST_WAIT = 1.0, 8.0  # of a chore that fails [s]
 
 
 class Retry:
@@ -35,3 +39,36 @@ class Retry:
     def is_due(self) -> bool:
         """Whether the wait is over."""
         return time.monotonic() >= self._due_at
+
+
+class Chores:
+    """Work that is due again and again, by name: a part that raises is tried again, slower and
+    slower.
+
+    Args:
+        work: what is done, by its name for messages, in this order.
+        note_failure: called with a message and its details when a part has failed.
+    """
+
+    def __init__(
+        self, work: dict[str, Callable[[], object]], note_failure: Callable[[str, str], None]
+    ) -> None:
+        waits = FIRST_WAIT, LONGEST_WAIT
+        self._parts = [(name, part, Retry(*waits)) for name, part in work.items()]
+        self._note_failure = note_failure
+
+    def do(self) -> None:
+        """Does what is due."""
+        for name, part, retry in self._parts:
+            if not retry.is_due():
+                continue
+            try:
+                part()
+            except Exception as error:
+                wait = retry.failed()
+                text = f"{name} has failed: {type(error).__name__}: {error}"
+                self._note_failure(
+                    f"{text}; tried again in {wait:g} s", f"\n{traceback.format_exc()}"
+                )
+            else:
+                retry.succeeded()

@@ -46,6 +46,7 @@ from rnea_control.ros.node_parameters import (
 )
 from rnea_control.ros.parameter_files import missing_section, section_of
 from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.retry import Chores
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import Guard, GuardSettings
 
@@ -74,6 +75,12 @@ class SentinelNode(ArmNode):
         self.fault = WAITING
         self.differs = ""
         self._undo = ExitStack()
+        work = {
+            "the look for a controller": self._look_for_controller,
+            "telling what the guard has found": self._look_after_guard,
+            "the priority of new threads": self._raise_new_threads,
+        }
+        self._chores = Chores(work, self.note_failure)
         self._publishing = threading.Lock()  # the guard's thread publishes changes at once
         self._controller = f"{self.get_namespace().rstrip('/')}/{CONTROLLER}"
         self._own = set(self.get_parameters_by_prefix(""))  # what the sentinel's own section says
@@ -329,12 +336,20 @@ class SentinelNode(ArmNode):
         differs = [(ERROR, self.differs)] if self.differs else []
         found = [self._finding(), *differs, *self.new_failures()]
         self.reports.publish(self.status("guard", found, values))
+        self._chores.do()
+
+    def _look_for_controller(self) -> None:
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:
             self._heed(True)  # who commands next may say nothing
-        if guard is not None:
-            guard.attend()
-            self.real_time.housekeeping()
+
+    def _look_after_guard(self) -> None:
+        if self.guard is not None:
+            self.guard.attend()
             self._take_power_off()
+
+    def _raise_new_threads(self) -> None:
+        if self.guard is not None:
+            self.real_time.housekeeping()
 
     def _take_power_off(self) -> None:
         """Has the effort controller deactivated once the sentinel has let go of the arm."""

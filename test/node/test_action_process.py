@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
 
 from dds import action_process, wait_for
+from surroundings import no_free_descriptor
 from trajectory_bench import START, STILL, SUCCEEDED, Sent, TrajectoryBench, trajectory_bench
 
 DOMAIN = 99
@@ -75,6 +76,21 @@ def test_killed_process_stops_its_goal_and_is_started_again() -> None:
         assert os.sched_getscheduler(child) == os.SCHED_OTHER  # not that of the control loop
         bench.process.process.kill()
         wait_for(lambda: gone(child))
+
+
+def test_one_that_cannot_be_started_is_tried_again_later_and_later() -> None:
+    with trajectory_bench(DOMAIN) as bench:
+        bench.run(0.3)
+        pid = bench.process.process.pid
+        last = action_process(pid)
+        with no_free_descriptor(pid):
+            os.kill(last, signal.SIGKILL)
+            for wait in (4, 8):
+                words = f"Too many open files; it is started again in {wait} s"
+                bench.wait(lambda: words in bench.process.output)  # noqa: B023
+        wait_for(lambda: action_process(pid) not in (0, last))
+        ending = ending_again(bench)
+        assert ending[:2] == SUCCEEDED, (*ending, bench.process.output)
 
 
 def test_one_that_hangs_stops_its_goal_and_is_started_again() -> None:

@@ -17,6 +17,7 @@ from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from robots import two_link_arm
+from surroundings import no_free_descriptor
 
 from rnea_control.dynamics import Workspace, gravity
 
@@ -131,6 +132,21 @@ def test_arm_is_held_when_the_terminal_closes(arm: LockstepArm) -> None:
         for _ in range(10):
             arm.run(20)
             assert process.process.poll() is None
+        assert process.stop(signal.SIGTERM) == 0
+
+
+def test_diagnostics_go_on_without_a_free_descriptor(arm: LockstepArm) -> None:
+    def ticks() -> int:
+        return int(arm.diagnostics.get("ticks", "0"))
+
+    with controller(PATIENT) as process:
+        arm.run(5)
+        with no_free_descriptor(process.process.pid):
+            for _ in range(3):  # reports
+                before = ticks()
+                arm.run(5)
+                wait_for(lambda: ticks() > before, arm.spin)  # noqa: B023
+            process.said("Too many open files: '/proc/self/task'; tried again in 1 s")
         assert process.stop(signal.SIGTERM) == 0
 
 
