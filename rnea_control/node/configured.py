@@ -25,6 +25,7 @@ from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.node.sentinel_link import MODE, SENTINEL, SentinelLink
 from rnea_control.node.state_topics import StateTopics
 from rnea_control.node.trajectory_input import TrajectoryAction, TrajectoryInput
+from rnea_control.parameters.settings import payload_doubt
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import ArmNode
 from rnea_control.ros.conventions import LATCHED, NEWEST, mode_event
@@ -82,6 +83,8 @@ class Configured:
             controller. Nothing is left behind then.
     """
 
+    _payload_doubt = ""
+
     def __init__(self, node: ArmNode, given: InForce, action: TrajectoryAction | None) -> None:
         self._node, self._parameters, self._released = node, node.parameters, False
         with ExitStack() as undo:  # takes it down again, in reverse order
@@ -116,8 +119,9 @@ class Configured:
         self._hear_states(undo)
         self._hear_operator(undo)
         self.delay_watch = DelayWatch(self.loop)
-        self.model_watch = ModelWatch(self.loop, parameters["payload.link"] or None)
+        self.model_watch = ModelWatch(self.loop, lambda: parameters["payload.link"] or None)
         self.chores = self._made_chores()
+        self._warn_of_payload(given)
         undo.callback(self.loop.await_cause)
         undo.callback(self._publish_changes)
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
@@ -234,8 +238,16 @@ class Configured:
     def put_in_force(self, given: InForce) -> None:
         """Brings changed parameters into the running controller."""
         self.loop.change(given.model, given.controller)
+        self._warn_of_payload(given)
         self._changed = True
         self._wake.trigger()  # however many change at once: the sentinel is told when all have
+
+    def _warn_of_payload(self, given: InForce) -> None:
+        """Logs what is doubtful about the payload, once."""
+        doubt, before = payload_doubt(given.values, given.model), self._payload_doubt
+        self._payload_doubt = doubt
+        if doubt and doubt != before:
+            self._node.get_logger().warning(doubt)
 
     def _tell_sentinel(self) -> None:
         """Publishes what is in force."""

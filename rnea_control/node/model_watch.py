@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rnea_control.control import Mode
@@ -22,13 +24,13 @@ class ModelWatch:
 
     Args:
         loop: that holds it; the measured effort is compared if it trusts that, else its feedback.
-        link: that a payload would be fixed to; None for the last one.
+        link: gives the link that a payload would be fixed to; None for the last one.
 
     Attributes:
         findings: one sentence for each joint that differs.
     """
 
-    def __init__(self, loop: ControlLoop, link: str | None) -> None:
+    def __init__(self, loop: ControlLoop, link: Callable[[], str | None]) -> None:
         self.findings: tuple[str, ...] = ()
         self._loop, self._link = loop, link
         self._workspace = Workspace(loop.controller.model)
@@ -55,7 +57,7 @@ class ModelWatch:
         else:
             witness, torque = Witness.feedback, supporting_torque(model, ws, settings, state)
         bound = part * model.effort_limit
-        found = check_model(model, ws, q, torque, bound, witness, self._link)
+        found = check_model(model, ws, q, torque, bound, witness, self._link())
         self.findings, said = (), None
         if likely := found.likely:
             self.findings = tuple(f"{each}: {likely.sentence}" for each in found.torques)

@@ -105,6 +105,21 @@ def load_model(
     return quietly(RobotModel.from_urdf_string, *given)
 
 
+def payload_doubt(parameters: Parameters, model: RobotModel) -> str:
+    """What is doubtful about the payload, in a sentence; empty if nothing is: a mass alone is a
+    point in the origin of its link, where hardly any load is."""
+    mass, place = parameters["payload.mass"], parameters["payload.center_of_mass"]
+    if not mass > 0.0 or any((*place, *parameters["payload.inertia"])):
+        return ""
+    link = parameters["payload.link"] or model.child_links[-1]
+    return (
+        f"payload.mass is {mass:g} kg, with payload.center_of_mass and payload.inertia at 0: a "
+        f"point in the origin of {link!r}, with which the arm may follow its path no better than "
+        "without a payload. Set payload.center_of_mass, in the frame of that link, and "
+        "payload.inertia if the load is large"
+    )
+
+
 def update_model(parameters: Parameters, model: RobotModel) -> None:
     """Sets gravity, payload, friction and armature of the model from the node's parameters. A
     payload without mass is none, whatever its inertia.

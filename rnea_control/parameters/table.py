@@ -46,8 +46,8 @@ ROBOT = (
     live("armature.<joint>", float, 0.0,
         "rotor inertia of the actuator times the gear ratio squared", "kg m^2 or kg", at_least=0.0,
         at_most=1000.0),  # behind the largest gears
-    Parameter("payload.link", str, "",
-        "link that the payload is fixed to",
+    live("payload.link", str, "",
+        "link that the payload is fixed to; set it together with mass and center of mass",
         special=("", "the link that the last of `joints` moves")),
     live("payload.mass", float, 0.0,
         "mass of the payload; set it together with its center of mass, while the arm is at rest; "

@@ -278,6 +278,25 @@ def test_parameters_while_active(bench: Bench) -> None:
     assert bench.set(gains__elbow__d=25.0) == ""
 
 
+def test_mass_alone_is_a_doubtful_payload_and_its_link_may_change(bench: Bench, capfd) -> None:
+    bench.answer()
+    assert bench.set(payload__mass=1.5) == ""
+    assert "payload.mass is 1.5 kg, with payload.center_of_mass and" in (
+        log := capfd.readouterr().err
+    )
+    assert "a point in the origin of 'lower', with which" in log
+    assert bench.set(payload__mass=1.5, gains__elbow__d=25.0) == ""
+    assert bench.set(payload__center_of_mass=[0.1, 0.0, 0.05]) == ""
+    assert "payload" not in capfd.readouterr().err
+    for link in ("lower", "upper"):
+        assert bench.set(payload__link=link) == ""
+        loaded = RobotModel.from_urdf_string(two_link_arm())
+        loaded.set_payload(link, 1.5, [0.1, 0.0, 0.05])
+        expected = gravity(loaded, Workspace(loaded), Q, np.zeros(2))
+        np.testing.assert_allclose(bench.answer(Q), expected, rtol=1e-9)
+    assert "payload's link is 'tray'" in bench.set(payload__link="tray")
+
+
 @pytest.mark.parametrize("active", [True, False])
 def test_values_with_which_the_arm_cannot_be_braked_are_refused(bench: Bench, active) -> None:
     """With the values that are allowed; also while the controller waits, as it may start then."""
