@@ -33,6 +33,8 @@ from rnea_control.kernels.disk_cache import NotOurs, at_first_miss, directories,
 REPORT_PERIOD = 1.0
 # How long another process that compiles is waited for, [s].
 LONGEST_TURN = 120.0
+# Readable by its owner only.
+LOCK = "compiling.private.lock"
 
 
 @contextmanager
@@ -130,11 +132,15 @@ def _turn(lock: BinaryIO) -> Iterator[None]:
 
 
 def _lock() -> BinaryIO | None:
-    """A file in the folder where kernels are kept; None if there is none."""
+    """A file in the folder where kernels are kept; None if there is none. Only this user can open
+    it: whoever may read a file may lock it, and hold up the start of everybody else."""
     for folder in directories(__file__):
         with suppress(NotOurs, OSError):
             prepare(folder)
-            return open(folder / "compiling.lock", "ab")
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+            lock = os.fdopen(os.open(folder / LOCK, flags, 0o600), "ab")
+            os.fchmod(lock.fileno(), 0o600)
+            return lock
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from tiny_kernel import PACKAGE, result
+
+from rnea_control.kernels import side_by_side
 
 
 def replace(folder: Path, name: str, old: str, new: str) -> None:
@@ -220,3 +223,23 @@ def test_the_process_itself_compiles_nothing(start) -> None:
 def test_who_is_told_may_end_it(begin, folder: Path) -> None:
     told = result(begin(folder, BEGIN.format(tell="lambda progress: sys.exit(progress)")))
     assert "SystemExit: 0 of 1 kernels" in told["failure"]
+
+
+def test_no_other_user_can_hold_up_a_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may read a file may lock it: the lock of an installation is its owner's alone."""
+    monkeypatch.setattr(side_by_side, "directories", lambda source: [tmp_path])
+    monkeypatch.setattr(side_by_side.time, "sleep", lambda seconds: pytest.fail("it waits"))
+    before = os.umask(0)
+    try:
+        with side_by_side._lock():
+            pass
+    finally:
+        os.umask(before)
+    tmp_path.chmod(0o755)
+    readable = [path for path in tmp_path.iterdir() if path.stat().st_mode & 0o077]
+    assert not readable
+    # An earlier version's, which everybody may read.
+    with (tmp_path / "compiling.lock").open("ab") as old:
+        fcntl.flock(old, fcntl.LOCK_EX)
+        with side_by_side._turn(side_by_side._lock()):
+            pass
