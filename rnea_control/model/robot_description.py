@@ -13,7 +13,7 @@ from urdf_parser_py import urdf
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import KinematicTreeError, RobotModelError, errors_of
-from rnea_control.model.joints import Joint
+from rnea_control.model.joints import Joint, is_name
 from rnea_control.model.rigid_body import impossible_inertias, link_inertia_of
 from rnea_control.model.urdf_document import parse_urdf, read_joint, read_link_inertia
 
@@ -82,6 +82,11 @@ def description_from_joints(
     """
     joints = tuple(joints)
     links = list(dict.fromkeys(link for joint in joints for link in (joint.parent, joint.child)))
+    if not is_name(name):
+        raise RobotModelError(
+            f"the robot's name is {name!r}; it must be a name without line breaks and control "
+            "characters"
+        )
     with errors_of(name):
         for link, inertia in inertias.items():
             if link not in links:

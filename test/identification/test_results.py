@@ -173,7 +173,7 @@ def test_awkward_names_are_quoted(tmp_path: Path) -> None:
     for i, name in enumerate(names):
         parent = f"link{i - 1}" if i else "base"
         elements.append(joint(name.replace('"', "&quot;"), parent, f"link{i}"))
-    model = RobotModel.from_urdf_string(robot(*elements, name="new&#10;line"))
+    model = RobotModel.from_urdf_string(robot(*elements, name="a: robot"))
     found = identification(model)
     text = controller_yaml(found, "strange\nname: {of a file}.mcap")
     given = parameters_of(text, tmp_path, model.joint_names)

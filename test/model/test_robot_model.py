@@ -268,6 +268,8 @@ def test_joint_without_a_printable_name_is_refused(name: str) -> None:
         with pytest.raises(RobotModelError, match="a name without line breaks") as caught:
             Joint(names[0], "revolute", *names[1:])
         assert str(caught.value).isprintable()
+    with pytest.raises(RobotModelError, match="a name without line breaks"):
+        RobotModel.from_joints(name, [Joint("j", "revolute", "base", "arm")], {})
 
 
 def test_bad_joint_is_refused() -> None:
