@@ -39,6 +39,7 @@ FIRST_AMPLITUDE, MOST_AMPLITUDE = 0.03, 0.25  # parts of the effort limit
 SWING = 0.1  # speed that a code may give a joint, as a part of its velocity limit
 SWING_WAY = 0.3  # how far it may lead a joint, as a part of the furthest way
 MOST_INTERRUPTIONS = 3  # by missing states, before there is no check
+LONGEST_STANDSTILL = 0.5  # part of an element for which time may stand still from state to state
 OPENING = 2.0  # time that brakes may take to open [s]
 UNMOVED = 2e-4  # a joint that has moved less stands still [rad] or [m]
 MOST_SPEED = 0.3  # part of the velocity limit at which the check ends
@@ -143,7 +144,8 @@ class ActivationCheck:
         self._aborted: bool | None = None  # whether the codes were; None while they run
         self._begun_at = self._period = float("nan")
         self._attempt_at, self._amplitude = float("inf"), np.zeros(model.nv)
-        self._interruptions = 0
+        self._interruptions = self._standing = 0  # standing: states in a row of the same time
+        self._stood_still = False  # for so long that torques led the arm on unseen
         self._obeyed = False  # whether the last command was the wanted torque
         self._judged: Recorded | None = None  # states and commands of the last attempt
 
@@ -175,7 +177,10 @@ class ActivationCheck:
             tau: output, shape (nv,), [Nm] or [N].
         """
         elapsed = t - controller.time
-        if elapsed > longest_gap or elapsed < 0.0:
+        self._standing = self._standing + 1 if elapsed == 0.0 else 0
+        stands = self._standing * self._period > LONGEST_STANDSTILL * self._chip
+        self._stood_still |= stands
+        if elapsed > longest_gap or elapsed < 0.0 or stands:
             self.interrupt()
         if not self.torque(t, q, v, self._wanted):
             return False
@@ -184,11 +189,12 @@ class ActivationCheck:
         return True
 
     def interrupt(self) -> None:
-        """States were missing: it begins anew, or gives up where that happens again and again."""
-        self._begun_at = float("nan")
+        """States were missing, or their time stood still while a torque went on acting: it begins
+        anew, or gives up where that happens again and again."""
+        self._begun_at, self._standing = float("nan"), 0
         self._interruptions += 1
         if self._interruptions > MOST_INTERRUPTIONS:
-            self._end(False, "not checked: states are missing again and again", None)
+            self._end(False, "not checked: states are missing or late again and again", None)
 
     def torque(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
         """Fills `tau`, shape (nv,), with the torques wanted for a state; whether the check goes
@@ -466,6 +472,13 @@ class ActivationCheck:
         delay: float = float("nan"),
         told: bool = False,
     ) -> None:
+        if wrong and self._stood_still:
+            wrong, answer = False, None
+            words += (
+                ". This is no proof: the time of the states stood still meanwhile, so that torques "
+                "acted for longer than planned. Is the simulation's /clock late, for want of CPU "
+                "time?"
+            )
         if not (wrong or self._open.all()):
             answer = None  # joints that are held answer to more than codes
         verified = ~self._open if not wrong else np.zeros_like(self._open)

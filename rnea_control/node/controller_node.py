@@ -54,6 +54,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         self._recent = LoopStatistics()
         self._description = ""
         self._starting = True  # until first configured, by autostart or a lifecycle manager
+        self._awaits_sentinel = False  # autostart could not activate without it
         self.parameters = NodeParameters(
             self,
             PARAMETERS,
@@ -118,7 +119,9 @@ class ControllerNode(ArmNode, LifecycleNode):
             self.get_logger().error(f"not started: {self.fault}")
             return
         if self.trigger_configure() == SUCCESS:
-            self.trigger_activate()
+            self._awaits_sentinel = self.trigger_activate() != SUCCESS
+            if self._awaits_sentinel:
+                self.get_logger().info("activates by itself once rnea_sentinel is there")
 
     def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
         """Brings the arm to rest, after holding it for as long as that is asked for."""
@@ -168,6 +171,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         if obstacle := self.configured.activate():
             self.get_logger().error(f"not activated: {obstacle}")
             return FAILURE
+        self._awaits_sentinel = False
         self._recent = LoopStatistics()
         return SUCCESS
 
@@ -178,6 +182,7 @@ class ControllerNode(ArmNode, LifecycleNode):
 
     @logged
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._awaits_sentinel = False
         self._release()
         return SUCCESS
 
@@ -290,6 +295,8 @@ class ControllerNode(ArmNode, LifecycleNode):
         """Looks around the loop, and publishes the report of the last second if anybody listens."""
         if self.configured is not None:
             self.configured.chores.do()
+            if self._awaits_sentinel and self.configured.sentinel.is_there():
+                self.trigger_activate()
         statistics = LoopStatistics() if self.loop is None else self.loop.statistics.copy()
         before, self._recent = self._recent, statistics
         if self.reports.get_subscription_count():

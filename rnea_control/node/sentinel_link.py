@@ -257,10 +257,14 @@ class SentinelLink:
         space = node.get_namespace()
         return {i.node_name for i in infos if i.node_name == UNKNOWN or i.node_namespace == space}
 
+    def is_there(self) -> bool:
+        """Whether it is heard, or known to be there."""
+        return self.label not in ("", UNHEARD) or SENTINEL in self._seen()
+
     def await_it(self) -> bool:
-        """Whether it is heard, or known to be there, once one must have been discovered."""
+        """As `is_there`, once one must have been discovered."""
         while True:
-            there = self.label not in ("", UNHEARD) or SENTINEL in self._seen()
+            there = self.is_there()
             if there or self._node.age >= DISCOVERY:
                 return there
             time.sleep(0.01)

@@ -18,9 +18,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from rnea_control.array_types import FloatArray
-from rnea_control.control.arm_answer import limits
-from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel
 from rnea_control.model.joint_selection import JointSelection, select_joints
@@ -36,8 +33,7 @@ NODE = "/rnea_controller"
 HARDWARE = "gz_ros2_control/GazeboSimSystem"
 PLUGIN = "gz_ros2_control::GazeboSimROS2ControlPlugin"
 MIDDLE = 0.6  # middle part of a joint's range in which it starts, as near to 0 as that allows
-LEAST_LOAD = 0.05  # part of an effort limit that gravity takes in a start that proves something
-BEND = 0.4  # turn of all joints away from a start in which gravity takes less [rad]
+BEND = 0.4  # turn of all joints from there, towards their upper limits [rad]
 # The root's end tag, and what may stand behind it.
 _END = re.compile(r"</([\w.-]+:)?robot\s*>(\s|<!--.*?-->|<\?.*?\?>)*\Z", re.DOTALL)
 
@@ -152,7 +148,8 @@ class Arm:
 
 def start_positions(urdf: str, arm: Arm, given: Mapping[str, float]) -> dict[str, float]:
     """Where each controlled joint starts, [rad] or [m]: as given, else well within its limits and
-    where gravity asks something of the arm: to hold one that stands upright proves nothing.
+    bent. To hold an arm that stands upright proves nothing, as gravity asks nothing of it; and of
+    an arm whose joints are in line, small torques move light links far.
 
     Raises:
         RobotModelError: the URDF is not that of a robot with these joints.
@@ -169,19 +166,10 @@ def start_positions(urdf: str, arm: Arm, given: Mapping[str, float]) -> dict[str
     with np.errstate(invalid="ignore"):  # joints without limits
         middle = 0.5 * (model.lower + model.upper)
         reach = 0.5 * MIDDLE * (model.upper - model.lower)
-        bounds = middle - reach, middle + reach
-        start = np.nan_to_num(np.clip(0.0, *bounds))
-        bent = start + BEND * np.array([kind != "prismatic" for kind in model.joint_types])
-        within = np.fmax(np.fmin(bent, bounds[1]), bounds[0])
-    if _load(model, start) < LEAST_LOAD:
-        start = within
+        usual = np.nan_to_num(np.clip(0.0, middle - reach, middle + reach))
+        bent = usual + BEND * np.array([kind != "prismatic" for kind in model.joint_types])
+        start = np.fmax(np.fmin(bent, middle + reach), middle - reach)
     return dict(zip(arm.joints, start.tolist(), strict=True)) | dict(given)
-
-
-def _load(model: RobotModel, q: FloatArray) -> float:
-    """The largest gravity torque of a joint, as a part of its effort limit."""
-    torque = gravity(model, Workspace(model), q, np.zeros(model.nv))
-    return float((np.abs(torque) / limits(model)).max())
 
 
 def without_classic_plugins(urdf: str) -> tuple[str, list[str]]:

@@ -298,7 +298,7 @@ def test_missing_states_begin_the_check_anew_and_end_it_in_the_end() -> None:
     arm.tick()
     verdict = arm.supervisor.verdict
     assert not verdict.wrong and verdict.answer is None and not verdict.verified.any()
-    assert verdict.words == "not checked: states are missing again and again"
+    assert verdict.words == "not checked: states are missing or late again and again"
     assert arm.run(0.3).mode is Mode.HOLDING and arm.supervisor.unexplained
 
 
@@ -333,6 +333,22 @@ def test_stamps_that_repeat_are_no_division_by_zero() -> None:
             arm.wait()
     verdict = arm.supervisor.verdict
     assert not verdict.wrong and verdict.verified.all()
+
+
+@pytest.mark.parametrize(
+    ("begin", "states", "again"), [(30, 15, 55), (45, 15, 500), (45, 15, 70), (75, 30, 500)]
+)
+def test_time_that_stands_still_is_no_wrong_wire(begin: int, states: int, again: int) -> None:
+    """While a simulation's clock does not come, the torque in force stays, and leads the arm on."""
+    arm, last = MiswiredArm(check="refuse", friction=np.zeros(7)), 0.0
+    for k in range(500):
+        now = arm.t
+        if begin <= k < begin + states or again <= k < again + states:
+            arm.t = last
+        arm.supervisor.answer(arm.t, *arm.state(), arm.tau)
+        last, arm.t = arm.t, now
+        arm.wait()
+    assert not arm.supervisor.verdict.wrong and arm.mode is Mode.HOLDING
 
 
 def test_upright_arm_whose_joints_do_not_move_each_other_is_no_division_by_zero() -> None:
