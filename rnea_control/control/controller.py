@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -377,23 +378,42 @@ class Controller(StepRows):
         see `Planner.plan`."""
         return self._planner.plan(request, situation, lead, alive)
 
-    def adopt(self, plan: Plan) -> bool:
-        """Changes to a plan, and ends the motion before it.
+    def plan_to_catch_up(
+        self,
+        motion: Motion,
+        situation: Situation,
+        lead: float,
+        alive: Callable[[], object] = lambda: None,
+    ) -> Plan:
+        """The plan by which the motion that is followed meets its points at the times that it had
+        before pauses of the states delayed it; arguments, and what is raised, as of `plan`."""
+        start = situation.t + (motion.start - situation.s) - self.pause_delay
+        return self.plan(replace(motion.request, start=start), situation, lead, alive)
+
+    def adopt(self, plan: Plan, continued: Motion | None = None) -> bool:
+        """Changes to a plan, and ends the motion before it, unless that is `continued`: then it
+        goes on by the plan's times.
 
         Refuses, and returns False, if it is too late or another trajectory has come between.
         """
-        trajectory, motion, box = plan.trajectory, plan.motion, self.box
+        trajectory, motion, box = plan.trajectory, continued or plan.motion, self.box
         number = self._motions.add(motion)
         numbers = *trajectory.addresses, plan.revision, number
         box.numbers[step.STARTS_AT : step.MOTION + 1] = numbers
-        box.values[step.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
+        of_motion = plan.motion.start, plan.motion.end
+        box.values[step.BEGIN :] = plan.begin, trajectory.end_time, *of_motion
         tolerances = self.settings.rules.tolerances
         box.tolerances[:] = tolerances.rows(motion, self.model.joint_names)
         if not self._ask(step.ADOPT):
             self._motions.under_way.pop(number, None)
             return False
         self._path.given = trajectory
-        self._end_motion(EndKind.REPLACED, "a new trajectory has replaced it")
+        if continued is None:
+            self._end_motion(EndKind.REPLACED, "a new trajectory has replaced it")
+        else:
+            continued.start, continued.times = plan.motion.start, plan.motion.times
+            self._motions.read(self.model)
+            self._motions.under_way.pop(int(box.numbers[step.ENDED]), None)
         return True
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> Sequence[Ending]:

@@ -63,6 +63,8 @@ class StepRows:
     at_work = _view(layout.POSITION_LIMITED, 4)
     time, trajectory_time = _number(layout.LAST_TIME), _number(layout.LAST_TRAJECTORY_TIME)
     guided = _number(layout.GUIDED, bool)
+    pause_delay = _number(layout.PAUSE_DELAY)
+    pause_lasts = _number(layout.PAUSE_LASTS, bool)
 
     @property
     def measured(self) -> FloatArray:

@@ -104,7 +104,10 @@ LET_GO_DAMPING = 80
 # Of motion_watch.py: the noise of the residual, set with that of the velocity.
 RESIDUAL_NOISE = 81
 UNREST = 82  # share of the last second in which a held joint has moved (entry 0)
-STATE_ROWS = 83
+# Of trajectory.py: by how much a pause of the states has delayed the motion, and whether trajectory
+# time does not run at its target yet since (entry 0).
+PAUSE_DELAY, PAUSE_LASTS = 83, 84
+STATE_ROWS = 85
 
 # Rows of the numbers array. Of trajectory.py: where the trajectory stands, of how many segments,
 # and how many there have been. Of stopping.py: which stop is spare, where stops are planned, and by
@@ -136,7 +139,8 @@ NUMBERS = 34
 KIND, ENDED, JOINT, QUANTITY, EXCESS, ALLOWED, FOUND_AT = range(7)
 # The velocity of the joint, and the external torque at it.
 MOVING_AT, EXTERNAL_TORQUE = 7, 8
-FINDING_SIZE = 9
+LATE_BY = 9  # delay of the motion by pauses of the states [s]
+FINDING_SIZE = 10
 # The kinds. Of motion.py: the motion goes on, has ended well, or has violated a tolerance; of
 # step.py: the arm was torn away, torque was at its limit for too long, or a joint shakes; from
 # outside a step: an emergency stop, or an interpreter that stands still.

@@ -336,6 +336,12 @@ class Machine:
             return False
         return self.controller.adopt(plan) and self.happen(Event.ADOPTED, "following a trajectory")
 
+    def catch_up(self, plan: Plan, motion: Motion) -> bool:
+        """Has the motion that is followed go on by a plan; whether it does."""
+        if self.mode is not Mode.MOVING or self._ending or motion is not self.controller.motion:
+            return False
+        return self.controller.adopt(plan, motion)
+
     def cancel(self, motion: Motion) -> None:
         """Brings the arm to rest if it still follows this motion."""
         if motion is self.controller.motion:

@@ -36,6 +36,7 @@ WAITING_POSITION, WAITING_VELOCITY, GOAL_TIME = range(4, 7)
 ROWS = 7
 
 END_SLACK, END_SLIDING_SLACK = 0.05, 0.005  # off the end of a goal without a word [rad] and [m]
+NOTABLE_DELAY = 0.002  # delay of a motion by pauses of the states that is worth a word [s]
 # Values of a JointTolerance that stand for something else.
 DEFAULT, NO_TOLERANCE = 0.0, -1.0
 
@@ -249,14 +250,26 @@ _WITHOUT_JOINT = {
 }
 
 
-def _reached(model: RobotModel, joint: int, error: float) -> Ending:
-    """The end of a motion within its tolerances; `error`: of the joint that is furthest off its
-    goal, if that is worth a word, else 0."""
+def lateness(delay: float) -> str:
+    """That pauses of the states have delayed a motion by this [s]; empty if not notably."""
+    if not delay > NOTABLE_DELAY:
+        return ""
+    return f"{1e3 * delay:.0f} ms late, as joint_states paused"
+
+
+def _reached(model: RobotModel, joint: int, error: float, delay: float) -> Ending:
+    """The end of a motion within its tolerances.
+
+    Args:
+        error: of the joint that is furthest off its goal, if that is worth a word, else 0.
+        delay: of the motion by pauses of the states [s].
+    """
+    late = lateness(delay)
     if error == 0.0:
-        return Ending(EndKind.REACHED, "the goal is reached")
+        return Ending(EndKind.REACHED, f"the goal is reached{late and f', {late}'}")
     name, unit = model.joint_names[joint], units(model, joint).position
     text = f"the motion has ended, but {name} is {abs(error):.3g} {unit} from its goal, without a "
-    return Ending(EndKind.REACHED, f"{text}tolerance there", off_goal=True)
+    return Ending(EndKind.REACHED, f"{text}tolerance there{late and f'; {late}'}", off_goal=True)
 
 
 def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> Ending:
@@ -269,7 +282,7 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
     name, kind = model.joint_names[joint], EndKind.PATH_TOLERANCE_VIOLATED
     excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
     if found == layout.REACHED:
-        return _reached(model, joint, float(excess))
+        return _reached(model, joint, float(excess), float(finding[layout.LATE_BY]))
     if found == layout.PRESSED:
         text = f"the torque of {name} was at its limit for {excess:.3g} s"
         why = violations.evidence(model, finding) or ": does something hold the arm?"

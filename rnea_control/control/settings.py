@@ -92,6 +92,7 @@ class TrajectorySettings(Settings):
     upsample_positions: bool = row("positions_upsampling.enable", False)
     policy_frequency: float = row("positions_upsampling.policy_frequency", 0.0)
     excessive_effort: ExcessiveEffort = ExcessiveEffort.warn
+    catch_up: bool = row("trajectory.catch_up", False)
 
     @classmethod
     def default(cls, nv: int) -> TrajectorySettings:

@@ -237,6 +237,7 @@ def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None
     joint = int(row[layout.JOINT])
     row[layout.MOVING_AT] = state[layout.LAST_VELOCITY, joint]
     row[layout.EXTERNAL_TORQUE] = state[layout.RESIDUAL, joint]
+    row[layout.LATE_BY] = state[layout.PAUSE_DELAY, 0]
     n[layout.FINDINGS] += 1
     n[layout.MOTION] = 0
 
@@ -379,6 +380,7 @@ def serve(
             settle(state)  # a stop leaves it at full speed
         follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
         state[layout.START_TIME, 0], state[layout.END_TIME, 0] = values[START], values[END]
+        state[layout.PAUSE_DELAY, 0] = 0.0
         n[layout.MOTION] = box[MOTION]
     elif request == CHANGE:
         for which in range(2):

@@ -289,9 +289,12 @@ def advance_scaling(state: Matrix, dt: float, slows: bool) -> None:
 
     `slows`: whether its target is 0 for now.
     """
-    target = 0.0 if slows else state[layout.TARGET_SCALING, 0]
+    wanted = state[layout.TARGET_SCALING, 0]
+    target = 0.0 if slows else wanted
     if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.UNSCALED_UNTIL, 0]:
-        target = 1.0
+        target = wanted = 1.0
+    if slows:
+        state[layout.PAUSE_LASTS, 0] = 1.0
     first = state[layout.LEADING_SCALING, 0] - target
     second = state[layout.SCALING, 0] - target
     if abs(first) < STANDSTILL and abs(second) < STANDSTILL:
@@ -299,11 +302,17 @@ def advance_scaling(state: Matrix, dt: float, slows: bool) -> None:
         state[layout.SCALING, 0] = target
         state[layout.SCALING_RATE, 0] = 0.0
         state[layout.BEHIND, 0] += (1.0 - target) * dt
+        if target == wanted:
+            state[layout.PAUSE_LASTS, 0] = 0.0
+        elif state[layout.PAUSE_LASTS, 0] != 0.0:
+            state[layout.PAUSE_DELAY, 0] += (wanted - target) * dt
         return
     x = dt / LAG_TIME
     decay = math.exp(-x)
     passed = LAG_TIME * ((first + second) * (1.0 - decay) - first * x * decay)
     state[layout.BEHIND, 0] += (1.0 - target) * dt - passed
+    if state[layout.PAUSE_LASTS, 0] != 0.0:
+        state[layout.PAUSE_DELAY, 0] += (wanted - target) * dt - passed
     second = (second + first * x) * decay
     first *= decay
     state[layout.LEADING_SCALING, 0] = target + first

@@ -303,5 +303,6 @@ class ControllerNode(ArmNode, LifecycleNode):
             self.reports.publish(self.diagnostics(statistics.since(before)))
 
     def _attend(self) -> None:
-        if self.loop is not None:
-            self.loop.attend()
+        if self.configured is not None:
+            self.configured.loop.attend()
+            self.configured.trajectories.look_for_delay()

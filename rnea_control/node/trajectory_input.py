@@ -26,6 +26,7 @@ from rnea_control.control import (
     Waypoints,
 )
 from rnea_control.control.mode import REFUSALS
+from rnea_control.control.motion import NOTABLE_DELAY, lateness
 from rnea_control.exceptions import (
     TrajectoryError,
     TrajectoryJointsError,
@@ -87,6 +88,7 @@ class TrajectoryInput:
     def __init__(self, loop: ControlLoop) -> None:
         self.loop = loop
         self.received, self._last = 0, -LONGEST_PAUSE
+        self._told_delay = 0.0  # of the motion that is followed [s]
         self._logger = loop.log.logger
 
     def receive(self, trajectory: bytes) -> None:
@@ -141,6 +143,35 @@ class TrajectoryInput:
             "it was not planned in time, as another trajectory took over or the computer is too "
             "busy; send it again"
         )
+
+    def look_for_delay(self) -> None:
+        """Beside the ticks: says once if a pause of the states has delayed the motion, and has it
+        caught up where `trajectory.catch_up` asks for that."""
+        controller = self.loop.controller
+        motion, delay = controller.motion, controller.pause_delay
+        if motion is None or controller.pause_lasts or not delay > NOTABLE_DELAY:
+            self._told_delay = 0.0 if motion is None else self._told_delay
+            return
+        if abs(delay - self._told_delay) < NOTABLE_DELAY:
+            return
+        self._told_delay = delay
+        text = f"the trajectory is {lateness(delay)}"
+        if not controller.settings.rules.catch_up:
+            self._logger.warning(f"{text}, and stays so; trajectory.catch_up has it caught up")
+            return
+        try:
+            caught_up = self._catch_up(motion)
+        except TrajectoryError as error:
+            self._logger.warning(f"{text}, and stays so: {error}")
+            return
+        if caught_up:
+            self._told_delay = 0.0
+            self._logger.warning(f"{text}; it catches up")
+
+    def _catch_up(self, motion: Motion) -> bool:
+        controller, at = self.loop.controller, self.loop.situation()
+        plan = controller.plan_to_catch_up(motion, at, FIRST_LEAD, self.loop.attend)
+        return self.loop.call(lambda supervisor: supervisor.catch_up(plan, motion))
 
     def _note_ending(self, ending: Ending) -> None:
         """Tells the user, whom no result of a goal tells; called in a tick."""

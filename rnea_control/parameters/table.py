@@ -274,6 +274,9 @@ TRAJECTORIES = (
     live("constraints.excessive_effort", str, "warn",
         "treatment of a trajectory for which the model needs more than the effort limits",
         choices=("refuse", "warn", "slow_down")),
+    live("trajectory.catch_up", bool, False,
+        "after a pause of joint_states, plan the rest of the trajectory anew, so that it meets its "
+        "points at their times again, within the limits; false: the rest runs later by the pause"),
     Parameter("speed_scaling.initial_scaling_factor", float, 1.0,
         "speed of trajectories until `~/speed_scaling_input` sets another one", at_least=0.0,
         at_most=1.0),
