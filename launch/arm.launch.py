@@ -23,7 +23,11 @@ ARGUMENTS = {
     "parameters": (None, "YAML file with the parameters"),
     "namespace": ("", "namespace of the robot's topics"),
     "joint_states": ("joint_states", "topic of the joint states, such as franka/joint_states"),
-    "robot_description": ("", "URDF text; if empty, the YAML's, else the topic robot_description"),
+    "robot_description": ("", "URDF text; if empty, the YAML's, else the topic"),
+    "robot_description_topic": (
+        "robot_description",
+        "topic of the URDF, such as /robot_description for an arm in a namespace",
+    ),
     "use_sim_time": ("", "true for a robot in Gazebo; if empty, what the YAML says"),
     "activate_effort_controller": (
         "",
@@ -77,7 +81,10 @@ def _nodes(context: LaunchContext) -> list[Node]:
         "namespace": given["namespace"],
         "output": "screen",
         "parameters": [given["parameters"], overrides],
-        "remappings": [("joint_states", given["joint_states"])],
+        "remappings": [
+            ("joint_states", given["joint_states"]),
+            ("robot_description", given["robot_description_topic"]),
+        ],
     }
     # Others may wait for its activation: OnStateTransition(goal_state="active").
     nodes = [LifecycleNode(executable="rnea_controller", name="rnea_controller", **shared)]

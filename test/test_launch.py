@@ -14,9 +14,12 @@ import pytest
 pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI; part of a ROS 2 workspace")
 
 import rclpy
+import yaml
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
-from dds import ros, wait_for
+from dds import LATCHED, ros, wait_for
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from robots import two_link_arm
+from std_msgs.msg import String
 
 SHARE = Path(get_package_share_directory("rnea_control"))
 
@@ -112,3 +115,30 @@ def test_arm_without_a_robot_waits(tmp_path: Path) -> None:
         "waiting for joint_states",
     )
     assert output.count("process has finished cleanly") == 2, output
+
+
+def test_two_arms_hear_one_description(tmp_path: Path) -> None:
+    """Each takes its joints of the URDF that is published outside of their namespaces."""
+    urdf = two_link_arm()
+    describer = rclpy.create_node("robot_state_publisher")
+    describer.create_publisher(String, "robot_description", LATCHED).publish(String(data=urdf))
+    sections = {
+        arm: {
+            "rnea_controller": {
+                "ros__parameters": {
+                    "joints": [joint],
+                    "gains": {joint: {"p": 100.0, "d": 20.0}},
+                    "command_topic": f"/{arm}_effort_controller/commands",
+                }
+            }
+        }
+        for arm, joint in (("/left", "shoulder"), ("/right", "elbow"))
+    }
+    file = tmp_path / "arms.yaml"
+    file.write_text(yaml.safe_dump(sections))
+    words = "right/rnea_controller: control loop", "waiting for joint_states"
+    output = launched(tmp_path, "two_arms.launch.py", [f"parameters:={file}"], *words)
+    describer.destroy_node()
+    for arm in ("left", "right"):
+        assert f"commands to /{arm}_effort_controller/commands" in output
+    assert output.count("process has finished cleanly") == 4, output

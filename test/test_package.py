@@ -22,9 +22,11 @@ from ament_index_python.packages import get_package_share_directory, get_package
 import rnea_control
 from rnea_control.child_process import command
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.demo.robots import known_robots
 from rnea_control.model import RobotModel
 from rnea_control.node.parameters import OF_JOINT_TRAJECTORY_CONTROLLER, PARAMETERS
 from rnea_control.parameters.parameter import expand
+from rnea_control.ros.parameter_files import section_of
 
 REPOSITORY = Path(__file__).parents[1]
 SHARE = Path(get_package_share_directory("rnea_control"))
@@ -116,20 +118,44 @@ def test_python_of_the_dynamics_page_runs(monkeypatch: pytest.MonkeyPatch) -> No
     assert printed.getvalue().startswith("[")
 
 
-def test_readme_trajectory_is_one_that_the_shipped_arm_follows() -> None:
+def test_readme_trajectories_are_ones_that_the_arms_shown_there_follow() -> None:
+    """From where they start, and the Panda from anywhere as well."""
     commands = "\n".join(blocks("README.md", "sh"))
-    (text,) = re.findall(r'FollowJointTrajectory "(\{.*?\})"\n', commands, re.DOTALL)
-    message = yaml.safe_load(text)["trajectory"]
-    model = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")
+    texts = re.findall(r'FollowJointTrajectory "(\{.*?\})"\n', commands, re.DOTALL)
+    assert len(texts) == 2
+    arm = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")
+    follows(arm, yaml.safe_load(texts[0])["trajectory"], np.zeros(7))
+    message = yaml.safe_load(texts[1])["trajectory"]
+    if "panda" not in known_robots():
+        return  # no example-robot-data
+    panda = RobotModel.from_urdf_file(known_robots()["panda"], message["joint_names"])
+    for start in (panda.lower, 0.5 * (panda.lower + panda.upper), panda.upper):
+        follows(panda, message, start)
+
+
+def follows(model: RobotModel, message: dict, start: np.ndarray) -> None:
+    """The controller takes the trajectory of a goal."""
     controller = Controller(model, ControllerSettings(Gains.uniform(model.nv, 400.0, 40.0)))
-    controller.hold(0.0, np.zeros(model.nv))
+    controller.hold(0.0, start)
     assert tuple(message["joint_names"]) == model.joint_names
-    fields = [
-        (p["time_from_start"]["sec"], p["positions"], p["velocities"]) for p in message["points"]
-    ]
-    points = [Waypoint(*each) for each in fields]
-    controller.follow(0.0, points, 0.0)
-    np.testing.assert_allclose(controller.trajectory.at(2.0)[0], message["points"][0]["positions"])
+    (point,) = message["points"]
+    end = point["time_from_start"]["sec"]
+    controller.follow(0.0, [Waypoint(end, point["positions"], point["velocities"])], 0.0)
+    np.testing.assert_allclose(controller.trajectory.at(end)[0], point["positions"])
+
+
+def test_two_arms_of_one_file_have_their_own_joints_and_topics() -> None:
+    file, joints, topics = SHARE / "config" / "two_arms.yaml", set(), set()
+    for arm in ("left", "right"):
+        values = section_of(f"/{arm}/rnea_controller", ["--params-file", str(file)])
+        assert_complete_and_known(values)
+        joints |= set(values["joints"])
+        topics.add(values["command_topic"])
+        assert values["controller_manager"] == "/controller_manager"
+    assert len(joints) == 14 and topics == {
+        f"/{a}_effort_controller/commands" for a in ("left", "right")
+    }
+    assert section_of("/rnea_controller", ["--params-file", str(file)]).keys() < values.keys()
 
 
 def test_documentation_has_every_parameter_without_effect_and_leads_to_files() -> None:

@@ -159,7 +159,9 @@ def list_robots(picture: Path | None) -> None:
 
 
 def _print_introduction(robot: DemoRobot) -> None:
-    for warning in robot.model.warnings:
+    # Of files that the user cannot change, and whose arm is simulated, no warning is worth reading.
+    own = robot.path not in known_robots().values()
+    for warning in robot.model.warnings if own else ():
         text = warning.replace(robot.model.source, Path(robot.model.source).name)
         CONSOLE.print(text, style="yellow", markup=False)
     followers = len(robot.model.mimic_joints)

@@ -164,6 +164,18 @@ def test_joints_of_several_degrees_of_freedom_are_locked_by_a_choice(tmp_path: P
     assert load_robot(str(path), ["k"]).model.joint_names == ("k",)
 
 
+def test_warnings_are_for_who_can_change_the_file(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(program, "CONSOLE", Console(width=200, file=StringIO()))
+    panda = program.load_robot("panda")
+    assert any("safety_controller" in warning for warning in panda.model.warnings)
+    program._print_introduction(panda)
+    assert "safety_controller" not in program.CONSOLE.file.getvalue()
+    own = tmp_path / "my_panda.urdf"
+    own.write_text(panda.urdf)
+    program._print_introduction(program.load_robot(str(own)))
+    assert "my_panda.urdf: panda_joint1, panda_joint2" in program.CONSOLE.file.getvalue()
+
+
 def test_robots_are_listed_and_drawn(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(program, "CONSOLE", Console(width=200, file=StringIO()))
     every = known_robots()
