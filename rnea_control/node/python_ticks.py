@@ -21,6 +21,9 @@ from rnea_control.ros import native_loop as native
 from rnea_control.ros.loop_records import DROPPED, FOREIGN
 from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
 
+# Between two states that are answered while nobody takes the commands [s].
+WAITING_PERIOD = 0.012
+
 
 @dataclass(frozen=True)
 class LoopSettings(SupervisionSettings):
@@ -58,7 +61,7 @@ class PythonTicks(SharedArm):
                 return
         if taken is None:
             wait = PREDICTION_PERIOD if self._watching else self.times[native.LONGEST_WAIT]
-            taken = heard.take(wait)
+            taken = heard.take(0.0 if self._idle(wait) else wait)
         for which, (message, _, publisher) in heard.beside():
             if self.numbers[native.KINDS + which - 1] == native.STOP:
                 with self.lock:
@@ -72,6 +75,24 @@ class PythonTicks(SharedArm):
                 return
             self.hear_nothing()
         self._watching = self.watch()
+
+    @property
+    def _idles(self) -> bool:
+        """Whether some states need no answer: nobody takes the commands, and the sentinel sends
+        none that must be heard."""
+        waits = self.supervisor.mode is Mode.WAITING and not self.supervisor.listening
+        return waits and self.handover.commanding
+
+    def _idle(self, step: float) -> bool:
+        """Lets time pass, in steps as long as a lease allows, [s], while no answer is needed;
+        whether it did."""
+        begin = time.monotonic()
+        idled = False
+        while self._idles and time.monotonic() - begin < WAITING_PERIOD and not self._stopping:
+            idled = True
+            time.sleep(step)
+            self.hear_nothing()
+        return idled
 
     def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
         """An emergency stop is pressed or released, or is no Bool, by the publisher of this GID."""
@@ -234,4 +255,5 @@ class PythonTicks(SharedArm):
         if not 0.0 <= age < LONGEST_AGE:
             age = math.nan  # the stamps are of another clock
         duration = time.monotonic() - taken_at
-        self.statistics.record(duration, age + duration, interval, states.period, states.missed)
+        missed = 0 if self._idles else states.missed
+        self.statistics.record(duration, age + duration, interval, states.period, missed)

@@ -1,7 +1,8 @@
 """`Guard`: listens to states and commands, and commands the arm itself when it must.
 
-While it guards, it looks every `LOOK` at what has come, and more often while no command comes.
-While it commands, it answers every state.
+While it guards, it looks at what has come several times within the time that counts as absence, and
+more often once commands are late. While it is idle, it looks now and then. While it commands, it
+answers every state.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ from rnea_control.ros.rcl_calls import Taken
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.give_backs import PERIOD, GiveBacks
 
-# Between two looks while it guards, and while it guards and has just heard no command, [s].
-LOOK, CLOSE_LOOK = 0.002, 0.0005
-# For how long close looks are worth their cost, [s].
-LONGEST_CLOSE_LOOK = 0.5
+# Between two looks: while it is idle [s]; while it guards, as a fraction of `HandoverTimes.awake`,
+# and at most [s]; and while commands are late [s].
+IDLE_LOOK = 0.02
+LOOK, LONGEST_LOOK = 0.6, 0.004
+CLOSE_LOOK = 0.0005
+# Commands are late after this fraction of `HandoverTimes.timeout`: in the rest of it close looks
+# count the states that silence needs. Later than this they have stopped [s].
+LATE, LONGEST_CLOSE_LOOK = 0.35, 0.5
 # Between two commands without states, [s].
 PREDICTION_PERIOD = 0.004
 # After how many gaps in the states another publisher of them is followed.
@@ -113,7 +118,7 @@ class Guard(ArmLoop):
         self._applied = True  # the commands, as far as the controller knows
         self._was_slow = False  # within `_fastest`, since they are applied
         self._last_round = self._heard_at = -math.inf
-        self._pause = LOOK
+        self._pause = CLOSE_LOOK
         self._published = Phase.idle
 
     def stop(self) -> None:
@@ -308,13 +313,11 @@ class Guard(ArmLoop):
             if now - self._last_round > handover.times.arming and handover.phase is Phase.guarding:
                 handover.guard(now)  # it was stopped itself, and may be thought gone
             self._last_round = now
-            before = self._heard_at
             if command is not None:
                 self._hear_command(now, command)
             while (taken_command := self.heard.poll(1)) is not None:
                 self._hear_command(now, taken_command)
-            silent = self._heard_at == before and now - before < LONGEST_CLOSE_LOOK
-            self._pause = CLOSE_LOOK if silent else LOOK
+            self._pause = self._look_after(now - self._heard_at)
             fresh = taken is not None and self._hear_state(now, *taken)
             if not fresh:
                 handover.hear_nothing(now)
@@ -326,6 +329,15 @@ class Guard(ArmLoop):
         if handover.phase is not self._published:
             before, self._published = self._published, handover.phase
             self._on_change(before.value)
+
+    def _look_after(self, silence: float) -> float:
+        """The time until the next look, [s], after a command came so long ago, [s]."""
+        times = self.handover.times
+        if self.handover.phase is Phase.idle:
+            return IDLE_LOOK
+        if LATE * times.timeout < silence < LONGEST_CLOSE_LOOK:
+            return CLOSE_LOOK
+        return max(min(LOOK * times.awake, LONGEST_LOOK), CLOSE_LOOK)
 
     def _hear_command(self, now: float, command: Taken) -> None:
         handover, watch, message = self.handover, self._watch, command.data

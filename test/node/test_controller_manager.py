@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -126,6 +127,24 @@ def follows(bench: Bench) -> None:
         torque = bench.answer(Q + shift)
         assert bench.node.loop.supervisor.mode is Mode.WAITING
         np.testing.assert_allclose(torque, gravity_torque(Q + shift), rtol=1e-9)
+
+
+def test_few_states_are_answered_while_nobody_takes_the_commands() -> None:
+    with managed() as (bench, manager):
+        follows(bench)
+
+        def answered(states: int) -> int:
+            ticks = bench.node.loop.statistics.ticks
+            for _ in range(states):
+                bench.state(Q)
+                time.sleep(0.001)
+            return bench.node.loop.statistics.ticks - ticks
+
+        assert 0 < answered(200) < 100
+        manager.publish(**{NAME: "active"})
+        becomes(bench, listening=True)
+        np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
+        assert bench.node.loop.supervisor.mode is Mode.HOLDING
 
 
 def test_inactive_controller_is_no_listener_and_a_rival_may_move_the_arm_meanwhile() -> None:

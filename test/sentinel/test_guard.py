@@ -205,6 +205,16 @@ def test_arm_is_given_back_and_left_at_rest_only(speed: float) -> None:
     assert refused == [expected] * (2 if speed else 0)
 
 
+def test_it_looks_closely_only_when_commands_are_late() -> None:
+    guard = guard_of(Repeated(state(7 * 10**9)), Commands())
+    guard.handover.times = HandoverTimes.of_sentinel()
+    at_4_kHz, at_250_Hz, late, stopped = (guard._look_after(s) for s in (0.00025, 0.004, 0.01, 1.0))
+    assert at_4_kHz == at_250_Hz == stopped < guard.handover.times.awake
+    assert late < 0.001 < at_250_Hz
+    guard.handover.stop("")
+    assert guard._look_after(0.01) > at_250_Hz
+
+
 def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> None:
     with ros(74):
         node = rclpy.create_node("states")
