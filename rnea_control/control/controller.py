@@ -30,6 +30,7 @@ from rnea_control.model.robot_model import units
 # Times, positions, velocities and commands of some states.
 Recorded = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 LET_GO_DAMPING_RATE = 20.0  # damping of an arm that was let go, per inertia [1/s]
+SETTLED_SCALING = 0.01  # of its target that the scaling may lack once a pause is over
 STILL_FROZEN = "the measured positions still do not change"
 
 
@@ -538,6 +539,12 @@ class Controller(StepRows):
     def predicting(self) -> bool:
         """Whether the last torques were for a predicted state."""
         return bool(self.numbers[layout.PREDICTING])
+
+    @property
+    def pause_lasts(self) -> bool:
+        """Whether states are missing, or trajectory time is still markedly slower since then."""
+        wanted = float(self.rows[layout.TARGET_SCALING, 0])
+        return self.predicting or wanted - self.speed_scaling > SETTLED_SCALING
 
     @property
     def saturated(self) -> bool:

@@ -64,7 +64,6 @@ class StepRows:
     time, trajectory_time = _number(layout.LAST_TIME), _number(layout.LAST_TRAJECTORY_TIME)
     guided = _number(layout.GUIDED, bool)
     pause_delay = _number(layout.PAUSE_DELAY)
-    pause_lasts = _number(layout.PAUSE_LASTS, bool)
 
     @property
     def measured(self) -> FloatArray:

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from controllers import rules
+from dds import trajectory
 from node_bench import JOINTS, LoopBench, Q
 from rclpy.clock import ROSClock
 from rclpy.serialization import serialize_message
@@ -24,6 +26,7 @@ from rnea_control.control import (
     Situation,
 )
 from rnea_control.control.handover import UNHEARD, HandoverTimes, Phase
+from rnea_control.control.layout import BEHIND
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.exceptions import ControllerError
 from rnea_control.messages.state_intake import CAME_AT
@@ -105,6 +108,48 @@ def test_burst_of_states_after_a_pause_changes_the_torque_by_what_one_moment_all
     # A first state for which time has passed, and what the others take.
     changed = np.abs(bench.command.sent[5 + 39] - before).max()
     assert 0.0 < changed <= RATE * (LONGEST_RATE_STEP + passed + LATENESS)
+
+
+@pytest.mark.parametrize("catch_up", [False, True])
+def test_delay_by_a_pause_is_logged_once_and_caught_up_where_asked_for(
+    catch_up, monkeypatch
+) -> None:
+    bench = LoopBench(replace(settings(1e9), trajectories=rules(catch_up=catch_up)))
+    loop, controller = bench.loop, bench.loop.controller
+    trajectories, warnings = TrajectoryInput(loop), []
+    monkeypatch.setattr(loop.log.logger, "warning", warnings.append)
+    loop.start()
+    bench.tick(0)
+    points = [(1.5, Q + 0.1, [0.0] * 2), (2.0, Q + 0.2, [0.0] * 2)]
+    motion = trajectories.follow(serialize_message(trajectory(JOINTS, points)))
+    due = motion.end + controller.rows[BEHIND, 0]
+    now = 0
+
+    def answer(ticks: int) -> None:
+        nonlocal now
+        for _ in range(ticks):
+            now += 1_000_000
+            bench.tick(now, controller.trajectory.at(controller.trajectory_time)[0])
+
+    answer(200)
+    for _ in range(40):  # no states for 40 ms
+        now += 1_000_000
+        loop.supervisor.answer_gap(controller.time + 0.001, bench.command.torque)
+    trajectories.look_for_delay()  # it lasts
+    answer(900)
+    late = round(1e3 * controller.pause_delay)
+    assert 5 <= late <= 40
+    for _ in range(3):
+        trajectories.look_for_delay()
+        answer(1)
+    assert not controller.pause_lasts
+    (log,) = warnings
+    assert log.startswith(f"the trajectory is {late} ms late, as joint_states paused")
+    assert log.endswith("it catches up" if catch_up else "trajectory.catch_up has it caught up")
+    assert controller.motion is motion
+    ends_at = motion.end + controller.rows[BEHIND, 0]
+    assert ends_at == pytest.approx(due + (0.0 if catch_up else 1e-3 * late), abs=1e-3)
+    loop.stop()
 
 
 def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() -> None:
