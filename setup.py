@@ -6,7 +6,7 @@ from setuptools import find_packages, setup
 package_name = "rnea_control"
 
 SIM = ["mujoco>=3.3"]
-DEMO = [*SIM, "matplotlib>=3.5", "rich>=10", "PyYAML>=5.4", "example-robot-data>=4"]
+DEMO = [*SIM, "matplotlib>=3.5", "rich>=10", "example-robot-data>=4"]
 IDENTIFY = ["scipy>=1.8", "clarabel>=0.6", "rosbags>=0.11", "lxml>=4.8"]
 IDENTIFY += ["matplotlib>=3.5", "rich>=10"]
 SYMBOLIC = ["sympy>=1.12"]

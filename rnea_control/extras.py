@@ -9,7 +9,7 @@ from types import ModuleType
 # What each extra of setup.py brings, by the names that Python imports.
 EXTRAS = {
     "sim": ("mujoco",),
-    "demo": ("mujoco", "matplotlib", "rich", "yaml"),
+    "demo": ("mujoco", "matplotlib", "rich"),
     "identify": ("scipy", "clarabel", "rosbags", "lxml", "matplotlib", "rich"),
 }
 

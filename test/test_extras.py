@@ -17,13 +17,6 @@ from rnea_control.extras import EXTRAS
 IMPORT_NAMES = {"PyYAML": "yaml", "example-robot-data": "example_robot_data"}
 # The demo has a robot of the package's own where this is missing.
 OPTIONAL = {"example_robot_data"}
-# These import yaml themselves; what is blocked after this is what we import.
-USERS_OF_YAML = """
-import sys
-import rclpy
-import urdf_parser_py.urdf
-del sys.modules["yaml"]
-"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,7 +39,7 @@ def test_extras_are_those_of_the_package_and_robots_need_none() -> None:
 def test_controller_runs_without_any_extra() -> None:
     parameters = {**dds.PARAMETERS, "robot_description": two_link_arm()}
     packages = without(*EXTRAS["sim"], *EXTRAS["demo"], "example_robot_data")
-    with controller(parameters, before=USERS_OF_YAML + packages) as process:
+    with controller(parameters, before=packages) as process:
         process.said("active: waiting for joint_states")
         assert process.stop() == 0
 
