@@ -27,7 +27,7 @@ from rnea_control.node.state_topics import StateTopics
 from rnea_control.node.trajectory_input import TrajectoryAction, TrajectoryInput
 from rnea_control.parameters.settings import payload_doubt
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.arm_node import ArmNode
+from rnea_control.ros.arm_node import CLOCK, ArmNode
 from rnea_control.ros.conventions import LATCHED, NEWEST, mode_event
 from rnea_control.ros.effort_command import LAST_WORDS, EffortCommand, publisher_names
 from rnea_control.ros.effort_controller import EffortController
@@ -283,15 +283,18 @@ class Configured:
         return self.effort_controller.objection or self.description.difference
 
     def rivals(self) -> str:
-        """Who else publishes states or commands, where only one may."""
+        """Who else publishes states, commands or, in simulated time, the clock, where only one
+        may."""
         node, commands = self._node, self.command.topic
         states = node.resolve_topic_name("joint_states")
-        if node.count_publishers(commands) <= 1 and node.count_publishers(states) <= 1:
+        clocks = [] if self.loop.system_time else [node.resolve_topic_name(CLOCK)]
+        if all(node.count_publishers(topic) <= 1 for topic in (commands, states, *clocks)):
             return ""  # the usual case: asking for names takes longer
         names = publisher_names(node, commands)
         others = (name for name in names if not name.endswith(f"/{SENTINEL}"))
         commanders = {node.get_fully_qualified_name(), *others}  # its own may not be discovered
-        for topic, names in ((commands, commanders), (states, publisher_names(node, states))):
+        named = ((topic, publisher_names(node, topic)) for topic in (states, *clocks))
+        for topic, names in ((commands, commanders), *named):
             if len(names) > 1:
                 return (
                     f"{topic} is published by {' and '.join(sorted(names))}; only one of them may: "

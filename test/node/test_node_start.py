@@ -71,6 +71,12 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
     message.clock.sec = int(bench.time)
     wait_for(lambda: clock.publish(message) or bench.status.message != NO_CLOCK, bench.spin)
     assert bench.node.get_clock().now().to_msg().sec == message.clock.sec
+    second = bench.peer.create_publisher(Clock, "/clock", 1)
+    peer = bench.peer.get_fully_qualified_name()
+    words = f"/clock is published by {peer} and {peer}; only one of them may: stop the other"
+    wait_for(lambda: bench.status.message == words, bench.spin)
+    bench.peer.destroy_publisher(second)
+    wait_for(lambda: bench.status.message != words, bench.spin)
     for _ in range(3):
         bench.answer()
         time.sleep(0.11)  # a hundred times as long as the stamps say, and longer than the timeout
