@@ -1,9 +1,9 @@
 """The exceptions of the package, one family rooted at `RneaControlError`.
 
 Every message says where the fault is (file, link, joint, parameter), what was found, what is
-allowed, and what to do. `listed`, `named`, `rounded` and `distinct` word what was found. Programs
-tell errors apart by class or by `code`; `python -m rnea_control.exceptions` prints the table of
-docs/errors.md.
+allowed, and what to do. `quoted`, `plain`, `listed`, `named`, `rounded` and `distinct` word what
+was found. Programs tell errors apart by class or by `code`; `python -m rnea_control.exceptions`
+prints the table of docs/errors.md.
 """
 
 import re
@@ -17,16 +17,40 @@ _QUOTED, _LONGEST = 10, 80
 _ALL_DIGITS = 17
 
 
+def quoted(text: object) -> str:
+    """Text of another process or a file, for a message: in quotation marks and shortened, with line
+    breaks, escape codes and all else that is not printable written out. Values that are no string
+    are without quotation marks.
+
+    Every foreign text in a log line or an error passes here, or through `plain`.
+    """
+    try:
+        whole = text if isinstance(text, str) else repr(text)
+    except ValueError:  # an integer with more digits than Python writes
+        whole = f"{type(text).__name__} of {text.bit_length()} bits"  # type: ignore[attr-defined]
+    return repr(_shortened(whole)) if isinstance(text, str) else plain(whole)
+
+
+def plain(text: str, longest: int = _LONGEST) -> str:
+    """Like `quoted`, without quotation marks: for names, and sentences of `longest` characters."""
+    short = _shortened(text, longest)
+    return short if short.isprintable() else repr(short)[1:-1]
+
+
+def _shortened(text: str, longest: int = _LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
 def listed(names: Collection[str]) -> str:
     """The names for a message, which stays short however many or long they are."""
     more = f" and {len(names) - _QUOTED} more" if len(names) > _QUOTED else ""
-    short = (name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..." for name in names)
-    return ", ".join(islice(short, _QUOTED)) + more
+    return ", ".join(map(plain, islice(names, _QUOTED))) + more
 
 
 def named(kind: str, names: Sequence[str]) -> str:
     """Links or joints by name: "link 'a'", "joints 'a', 'b'"."""
-    return f"{kind}{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names])}"
+    more = f" and {len(names) - _QUOTED} more" if len(names) > _QUOTED else ""
+    return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(map(quoted, names[:_QUOTED]))}{more}"
 
 
 def rounded(number: float, digits: int = 3) -> str:

@@ -29,11 +29,12 @@ from rnea_control.node import control_loop, sentinel_link
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.controller_node import ControllerNode
 from rnea_control.node.python_ticks import LoopSettings
+from rnea_control.ros import presence
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.loop_records import LoopStatistics
 
 # No sentinel is there, and nobody waits until one must have been discovered.
-sentinel_link.DISCOVERY = 0.0
+sentinel_link.DISCOVERY = presence.DISCOVERY = 0.0
 
 COMMANDS = "effort_controller/commands"
 # The watchdog goes by real time, of which a busy machine may take a lot.

@@ -15,10 +15,11 @@ from rnea_control.control import Mode
 from rnea_control.exceptions import listed
 from rnea_control.ros.arm_node import STEADY
 from rnea_control.ros.conventions import LATCHED
-from rnea_control.ros.effort_command import EffortCommand, publishers_of
+from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.guarded_executor import GuardedExecutor
 from rnea_control.ros.guarded_node import GuardedNode
+from rnea_control.ros.publishers import publishers_of
 
 LOOK = 0.02  # longest time between two looks [s]
 PATIENCE = 5.0  # time in which all nodes must have answered [s]

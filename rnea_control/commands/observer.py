@@ -33,8 +33,8 @@ from rnea_control.commands.options import parameters_in
 from rnea_control.exceptions import ParameterError
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.conventions import NEWEST, QUIET
-from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.effort_controller import COMMANDS, ListControllers
+from rnea_control.ros.publishers import UNKNOWN
 from rnea_control.ros.rclpy_internals import RCLError
 
 DESCRIPTION_PUBLISHER = "robot_state_publisher"

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from rnea_control.array_types import ByteArray, FloatArray
-from rnea_control.exceptions import CdrError
+from rnea_control.exceptions import CdrError, RneaControlError, plain
 from rnea_control.kernels.inlining import inlined
 
 HEADER = 4
@@ -25,8 +27,26 @@ BIG_ENDIAN, LITTLE_ENDIAN = 0, 1
 BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN  # of this machine
 # The longest sequence of strings that is read: more would take time that a tick does not have.
 MOST_STRINGS = 1000
+LONGEST_TEXT = 200  # characters of an error that are repeated
 # All ones in a float64 that is infinite or NaN.
 EXPONENT = np.uint64(0x7FF0000000000000)
+
+
+@contextmanager
+def decoding(message: str) -> Iterator[None]:
+    """Within it, whatever goes wrong over the bytes of another process is a CdrError that names the
+    message: it is no bug of the thread that reads them, and must not end that.
+
+    Raises:
+        RneaControlError: as the decoder says, or a CdrError.
+    """
+    try:
+        yield
+    except RneaControlError:
+        raise
+    except Exception as error:
+        text = plain(f"{type(error).__name__}: {error}", LONGEST_TEXT)
+        raise CdrError(f"{message}: the bytes cannot be decoded: {text}") from error
 
 
 class CdrReader:

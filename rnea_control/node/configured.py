@@ -16,6 +16,7 @@ from trajectory_msgs.msg import JointTrajectory
 from rnea_control.control import Controller, Mode, Supervisor
 from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.exceptions import listed
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.delay_watch import DelayWatch
 from rnea_control.node.description_watch import DescriptionWatch
@@ -29,9 +30,10 @@ from rnea_control.parameters.settings import payload_doubt
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import CLOCK, ArmNode
 from rnea_control.ros.conventions import LATCHED, NEWEST, mode_event
-from rnea_control.ros.effort_command import LAST_WORDS, EffortCommand, publisher_names
+from rnea_control.ros.effort_command import LAST_WORDS, EffortCommand
 from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
+from rnea_control.ros.publishers import described, participant, publisher_names, publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.retry import Chores
 
@@ -87,6 +89,7 @@ class Configured:
 
     def __init__(self, node: ArmNode, given: InForce, action: TrajectoryAction | None) -> None:
         self._node, self._parameters, self._released = node, node.parameters, False
+        self._rivals = ""  # as far as that was logged
         with ExitStack() as undo:  # takes it down again, in reverse order
             self._build(given, action, undo)
             self._undo = undo.pop_all()
@@ -283,24 +286,53 @@ class Configured:
         return self.effort_controller.objection or self.description.difference
 
     def rivals(self) -> str:
-        """Who else publishes states, commands or, in simulated time, the clock, where only one
-        may."""
-        node, commands = self._node, self.command.topic
-        states = node.resolve_topic_name("joint_states")
-        clocks = [] if self.loop.system_time else [node.resolve_topic_name(CLOCK)]
-        if all(node.count_publishers(topic) <= 1 for topic in (commands, states, *clocks)):
-            return ""  # the usual case: asking for names takes longer
-        names = publisher_names(node, commands)
-        others = (name for name in names if not name.endswith(f"/{SENTINEL}"))
-        commanders = {node.get_fully_qualified_name(), *others}  # its own may not be discovered
-        named = ((topic, publisher_names(node, topic)) for topic in (states, *clocks))
-        for topic, names in ((commands, commanders), *named):
+        """The other publishers of states, of commands or, in simulated time, of the clock, where
+        only one may be, in words."""
+        node = self._node
+        states, clock = (node.resolve_topic_name(name) for name in ("joint_states", CLOCK))
+        shared = [states] if self.loop.system_time else [states, clock]
+        if all(node.count_publishers(topic) <= 1 for topic in (self.command.topic, *shared)):
+            return ""  # the usual case: asking for more takes longer
+        if found := self._other_commanders():
+            return found
+        for topic in shared:
+            names = sorted(set(publisher_names(node, topic)))
             if len(names) > 1:
-                return (
-                    f"{topic} is published by {' and '.join(sorted(names))}; only one of them may: "
-                    "stop the other"
-                )
+                by = " and ".join(names)
+                return f"{topic} is published by {by}; only one may: end the others"
         return ""
+
+    def _other_commanders(self) -> str:
+        """The other publishers of commands but the sentinel, in words.
+
+        Publishers are told apart by their GIDs. Processes that were dead when this one started, and
+        are still listed, do not count.
+        """
+        node, topic = self._node, self.command.topic
+        own, sentinel = self.command.gid, self.sentinel.participant
+        others, full_name = publishers_of(node, topic), node.get_fully_qualified_name()
+        if own is None:  # its own may not be discovered
+            own = next((gid for gid, name in others.items() if name == full_name), b"")
+        others.pop(own, None)
+        of_sentinel = node.resolve_topic_name(SENTINEL)
+        known = {*node.presence.dead, *([] if sentinel is None else [sentinel])}
+        found = [
+            described(name, gid)
+            for gid, name in others.items()
+            if participant(gid) not in known and (sentinel is not None or name != of_sentinel)
+        ]
+        if not found:
+            return ""
+        return (
+            f"{topic} is published by {listed([full_name, *sorted(found)])}; only {full_name} "
+            "and its sentinel may: end the others"
+        )
+
+    def _log_rivals(self) -> None:
+        """Logs other publishers of states or commands, when they are others than before."""
+        before, self._rivals = self._rivals, self.rivals()
+        if self._rivals and self._rivals != before:
+            self._node.get_logger().error(self._rivals)
 
     def remind(self) -> None:
         """Logs what an active controller waits for."""
@@ -357,6 +389,7 @@ class Configured:
             "the look at the effort controller": self.effort_controller.look,
             "the look at subscriptions to the commands": self.look_for_listeners,
             "the look at the sentinel": self.sentinel.look,
+            "the look at other publishers": self._log_rivals,
             "the check of the model": lambda: self.model_watch.look(self._parameters[bound]),
             "the measurement of the delay": self.delay_watch.look,
             "the check of the brakes": self.loop.judge_braking,

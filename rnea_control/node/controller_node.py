@@ -52,7 +52,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         self.configured: Configured | None = None
         self.action: TrajectoryAction | None = None
         self._recent = LoopStatistics()
-        self._description = ""
+        self._description = self._rival = ""
         self._starting = True  # until first configured, by autostart or a lifecycle manager
         self._awaits_sentinel = False  # autostart could not activate without it
         self.parameters = NodeParameters(
@@ -119,7 +119,9 @@ class ControllerNode(ArmNode, LifecycleNode):
             self.get_logger().error(f"not started: {self.fault}")
             return
         if self.trigger_configure() == SUCCESS:
-            self._awaits_sentinel = self.trigger_activate() != SUCCESS
+            active = self.trigger_activate() == SUCCESS
+            self.refusal = self._rival  # both would answer every request
+            self._awaits_sentinel = not active and not self._rival
             if self._awaits_sentinel:
                 self.get_logger().info("activates by itself once rnea_sentinel is there")
 
@@ -168,7 +170,8 @@ class ControllerNode(ArmNode, LifecycleNode):
 
     @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        if obstacle := self.configured.activate():
+        self._rival = self.presence.rival()
+        if obstacle := self._rival or self.configured.activate():
             self.get_logger().error(f"not activated: {obstacle}")
             return FAILURE
         self._awaits_sentinel = False

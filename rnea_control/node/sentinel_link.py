@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+import numpy as np
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
@@ -19,15 +20,18 @@ from std_srvs.srv import Trigger
 from rnea_control.control import Event, Mode, Supervisor
 from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
-from rnea_control.exceptions import ControllerError, Float64MultiArrayError
-from rnea_control.messages.cdr import CdrError
+from rnea_control.exceptions import ControllerError, Float64MultiArrayError, plain
+from rnea_control.messages.cdr import CdrError, decoding
 from rnea_control.messages.float64_multi_array import decode_command
+from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.arm_node import STEADY, ArmNode
+from rnea_control.ros.attributed_subscription import AttributedSubscription
 from rnea_control.ros.conventions import COMMANDS, HELPER, LATCHED
-from rnea_control.ros.effort_command import UNKNOWN
+from rnea_control.ros.presence import DISCOVERY, FROM_SEVERAL
+from rnea_control.ros.publishers import UNKNOWN, described, participant, publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import Taken
+from rnea_control.ros.rcl_calls import GID_SIZE, Taken
 from rnea_control.ros.retry import Retry
 
 SENTINEL = "rnea_sentinel"
@@ -38,9 +42,10 @@ MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
 SILENT_LOOKS = 3
 # One that is to be relied on was heard within this, [s].
 FRESH = 0.5
-# How long a new participant may take to discover those that are there, [s]: it is announced five
-# times within half of it, and on a busy machine answers come late.
-DISCOVERY = 1.0
+# Another publisher of its mode is followed once the one that is has been silent while that was
+# heard for this long, [s]: ten heartbeats.
+SILENCE = 1.0
+LONGEST_REASON = 500  # characters of a reason that are repeated
 # How long the sentinel may take to give the arm, [s]; later it has taken it again.
 LONGEST_ANSWER = 0.1
 # Time at rest of an arm that was lost by a pause, before it is asked for [s].
@@ -74,6 +79,7 @@ class SharedArm(ArmLoop):
     _heard_command = False  # of the sentinel, since that has the arm
     _take_command: TakeCommand | None = None
     _moved_at = 0.0  # when an arm that was lost was last seen in motion, by the steady clock [s]
+    _of_sentinel: Callable[[bytes | None], bool] = staticmethod(lambda publisher: True)
 
     @property
     def now(self) -> float | None:
@@ -138,10 +144,26 @@ class SharedArm(ArmLoop):
             if self.supervisor.mode is Mode.GUARDED:
                 self.supervisor.happen(Event.TAKEN_OVER, f"{HELD_BY_SENTINEL}: {why}")
 
-    def listen(self, take: TakeCommand | None) -> None:
-        """Has the ticks take the commands of the sentinel by this function, until None is given."""
+    def listen(
+        self,
+        take: TakeCommand | None,
+        of_sentinel: Callable[[bytes | None], bool] = lambda publisher: True,
+    ) -> None:
+        """Has the ticks take commands by this function, until None is given.
+
+        Args:
+            take: the next command of anybody; None without one.
+            of_sentinel: whether it may be the sentinel's, by the GID of its publisher.
+        """
         with self.paused():
-            self._take_command = take
+            self._take_command, self._of_sentinel = take, of_sentinel
+
+    def follow_sentinel(self, publisher: bytes | None) -> None:
+        """Only a revocation of this publisher counts, by its GID; of anybody if that is None."""
+        words = np.frombuffer(publisher or bytes(GID_SIZE), dtype=np.int64)
+        with self.paused():
+            self.numbers[native.SENTINEL : native.SENTINEL + 2] = words
+            self.numbers[native.SENTINEL_KNOWN] = publisher is not None
 
     def knows_torque(self) -> bool:
         """Whether it has heard a command of the sentinel since that took the arm."""
@@ -161,12 +183,14 @@ class SharedArm(ArmLoop):
             self.supervisor.take_over(*self.state, reason)
             return True
 
-    def _hear_command(self, message: bytes) -> None:
+    def _hear_command(self, command: Taken) -> None:
         self.handover.hear_command(time.monotonic())
         self._yield_if_asked()
         try:
-            self.controller.in_force = decode_command(message, self.controller.model.nv)
-            self._heard_command = True
+            with decoding("a command"):
+                torque = decode_command(command.data, self.controller.model.nv)
+            if self._of_sentinel(command.publisher):
+                self.controller.in_force, self._heard_command = torque, True
         except (CdrError, Float64MultiArrayError) as error:
             self.log.say("error", "command", f"another node's command: {error}")
 
@@ -174,7 +198,7 @@ class SharedArm(ArmLoop):
         if self._take_command is None:  # the executor may be busy
             self.handover.miss_commands(time.monotonic())
         while self.listens and self._take_command and (command := self._take_command()):
-            self._hear_command(command.data)
+            self._hear_command(command)
 
     def _command_arm(self) -> bool:
         """Commands the torques, or leaves the arm to who has it."""
@@ -203,8 +227,12 @@ class SharedArm(ArmLoop):
 class SentinelLink:
     """The sentinel, as the controller knows it; `undo` takes the link down.
 
+    Of several publishers of its mode the one that was heard first is followed, until it is silent
+    while another one is heard for `SILENCE`.
+
     Attributes:
         gone: whether it was there, and is heard no more.
+        stranger: another publisher of its mode that is heard too, in words; empty without one.
     """
 
     def __init__(self, node: ArmNode, loop: SharedArm, command_topic: str, undo: ExitStack) -> None:
@@ -214,8 +242,12 @@ class SentinelLink:
         self._looks = 0  # since it was heard
         self._heard_at = -math.inf
         self._commands: RawSubscription | None = None
-        kind, topic, qos = MODE
-        node.until(undo, "subscription", kind, topic, self._hear, qos)
+        self._followed: bytes | None = None  # GID of the publisher
+        self._other_since = math.inf  # when another one was heard, since the followed one was
+        self.stranger = ""
+        kind, topic, _ = MODE
+        self._modes = AttributedSubscription(node, kind, topic, FROM_SEVERAL, self._hear, undo)
+        undo.callback(loop.follow_sentinel, None)
         # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
         # rclpy's executor so busy that the answer is never taken.
         name, namespace = f"{node.get_name()}_asks_sentinel", node.get_namespace()
@@ -245,6 +277,12 @@ class SentinelLink:
         """Whether it guards the arm, as was heard just now."""
         fresh = time.monotonic() - self._heard_at < FRESH
         return fresh and self._label == Phase.guarding.value
+
+    @property
+    def participant(self) -> bytes | None:
+        """Of the sentinel that is followed; None while it is not known."""
+        known = self._followed is not None and self._modes.names_participants
+        return participant(self._followed) if known else None
 
     def _seen(self) -> set[str]:
         """`SENTINEL` if anything of it is discovered: its mode, or its publisher or subscription of
@@ -305,6 +343,8 @@ class SentinelLink:
         """
         if not service.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
+        if self._loop.now is None:  # the arm would be given to a controller that cannot take it
+            raise ControllerError("no joint state has come yet; call ~/resume again")
         self._listen(self._loop.listens)
         deadline = time.monotonic() + LONGEST_ANSWER
         while not self._loop.knows_torque():  # it has just yielded: no torque may step
@@ -335,16 +375,42 @@ class SentinelLink:
             self._loop.hear_sentinel("")
         self._listen(self._loop.listens)
 
-    def _hear(self, event: TransitionEvent) -> None:
-        self._label, self._looks, self.gone = event.goal_state.label, 0, False
+    def _hear(self, event: TransitionEvent, gid: bytes | None) -> None:
+        if not self._follows(gid):
+            return
+        label, reason = plain(event.goal_state.label), plain(event.transition.label, LONGEST_REASON)
+        self._label, self._looks, self.gone = label, 0, False
         self._heard_at = time.monotonic()
         if self._loop.running:
-            self._loop.hear_sentinel(self._label, event.transition.label)
+            self._loop.hear_sentinel(label, reason)
             self._listen(self._loop.listens)
             if self._label == Phase.commanding.value:
                 self._take_back_after_pause()
             else:
                 self._asks_back.succeeded()  # the sentinel has no arm to give
+
+    def _follows(self, gid: bytes | None) -> bool:
+        """Whether the publisher of a mode is the sentinel that is followed."""
+        now = time.monotonic()
+        if gid == self._followed:
+            self._other_since = math.inf
+            return True
+        self._other_since = min(self._other_since, now)
+        if self._followed is not None and self._label and now - self._other_since < SILENCE:
+            name = publishers_of(self._node, self._node.resolve_topic_name(MODE[1])).get(gid, "")
+            words = f"{described(name, gid)} publishes {MODE[1]} too, and is ignored: end it"
+            if words != self.stranger:
+                self._node.get_logger().error(words)
+            self.stranger = words
+            return False
+        self._followed, self._other_since, self.stranger = gid, math.inf, ""
+        self._loop.follow_sentinel(gid)
+        return True
+
+    def _may_command(self, publisher: bytes | None) -> bool:
+        """Whether a command may be the sentinel's, by the GID of its publisher."""
+        own = self.participant
+        return own is None or publisher is None or participant(publisher) == own
 
     def _listen(self, wanted: bool) -> None:
         """Has the loop hear the commands of the sentinel while that has the arm."""
@@ -352,7 +418,7 @@ class SentinelLink:
             # The loop takes them itself, in time: the executor may be busy for long.
             kind, qos = Float64MultiArray, COMMANDS
             self._commands = RawSubscription(self._node, kind, self._topic, qos, own_context=False)
-            self._loop.listen(self._commands.poll)
+            self._loop.listen(self._commands.poll, self._may_command)
         elif not wanted and self._commands is not None:
             self._loop.listen(None)
             self._commands.destroy()

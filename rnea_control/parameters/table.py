@@ -16,6 +16,8 @@ INF, NAN = math.inf, math.nan
 DEFAULT = -1.0
 # Over a longer one no state can be predicted from its velocity, [s].
 LONGEST_DEAD_TIME = 0.02
+# An arm that nobody commands for longer is on the floor, also in lockstep with a slow machine [s].
+LONGEST_TIMEOUT = 10.0
 
 # Rows that may change while the node runs; of these, those that the control step reads.
 live = partial(Parameter, live=True)
@@ -224,10 +226,12 @@ HANDOVER = (
     Parameter("command_lease", float, DEFAULT,
         "how long the arm may go on while the controller is stopped or gets no CPU; after a longer "
         "absence the controller yields to the sentinel (docs/safety.md)", "s", above=0.0,
+        at_most=LONGEST_TIMEOUT,
         special=(DEFAULT, "0.01, and 0.1 in simulated time")),
     Parameter("command_timeout", float, DEFAULT,
         "how long commands may be missing before the sentinel takes the arm; set it above "
         "`command_lease` by several times the time that a command takes to arrive", "s", above=0.0,
+        at_most=LONGEST_TIMEOUT,
         special=(DEFAULT, "1.5 times `command_lease`")),
 )
 

@@ -10,16 +10,18 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from rclpy.time import Time
 from rclpy.wait_for_message import wait_for_message
 from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import String
 
-from rnea_control.exceptions import ParameterError
+from rnea_control.exceptions import CdrError, ParameterError
+from rnea_control.messages.cdr import CdrReader, decoding
+from rnea_control.messages.clock import nanoseconds_of
 from rnea_control.ros.conventions import LATCHED, NEWEST
 from rnea_control.ros.guarded_node import GuardedNode
 from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.presence import Presence
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 
@@ -29,7 +31,7 @@ DIAGNOSTICS_PERIOD = 1.0
 DESCRIPTION = "robot_description"
 # For how long the latest description is waited for, [s].
 LONGEST_WAIT = 1.0
-CLOCK = "/clock"
+CLOCK, ROS_TIME = "/clock", ClockType.ROS_TIME
 
 
 class ArmNode(GuardedNode):
@@ -47,6 +49,7 @@ class ArmNode(GuardedNode):
         clock: its time.
         fault: why it does not do its work; empty if it may.
         real_time: of the process, once the arm is known.
+        presence: whether this process is the only one with a node of this name.
         diagnostics_timer: of the report for /diagnostics.
     """
 
@@ -59,10 +62,19 @@ class ArmNode(GuardedNode):
         )
         self.fault = ""
         self._born = time.monotonic()
+        self.presence = Presence(self)
         self.clock = NodeClock(self)
         self.hear_descriptions()
         period = DIAGNOSTICS_PERIOD
-        self.diagnostics_timer = self.create_timer(period, self.publish_diagnostics, clock=STEADY)
+        self.diagnostics_timer = self.create_timer(period, self._report, clock=STEADY)
+        self._clock_refused = 0  # of the clock's messages, as far as that was logged
+
+    def _report(self) -> None:
+        refused, self._clock_refused = self._clock_refused, self.clock.refused
+        if self.clock.refused > refused:
+            count = self.clock.refused - refused
+            self.note_failure(f"{count} messages were ignored, the last one as {self.clock.fault}")
+        self.publish_diagnostics()
 
     @property
     def age(self) -> float:
@@ -118,7 +130,13 @@ class NodeClock:
 
     Args:
         node: its own clock is set at each look, for what else uses it.
+
+    Attributes:
+        refused: messages of which no time could be made.
+        fault: why not, of the last one; empty before there is one.
     """
+
+    refused, fault = 0, ""
 
     def __init__(self, node: Node) -> None:
         self._clock = node.get_clock()
@@ -137,12 +155,16 @@ class NodeClock:
         return self._clock.ros_time_is_active
 
     def now(self) -> Time:
-        """The time now."""
+        """The time now. A message of which no time can be made changes nothing; see `fault`."""
         with self._lock:
             taken = self._subscription and self._subscription.poll()
             if taken:
-                message = deserialize_message(taken.data, ClockMessage)
-                self._clock.set_ros_time_override(Time.from_msg(message.clock))
+                try:
+                    with decoding(CLOCK):
+                        now = nanoseconds_of(CdrReader(taken.data, CLOCK))
+                    self._clock.set_ros_time_override(Time(nanoseconds=now, clock_type=ROS_TIME))
+                except CdrError as error:
+                    self.refused, self.fault = self.refused + 1, str(error)
         return self._clock.now()
 
     def destroy(self) -> None:

@@ -15,15 +15,13 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import Controller
 from rnea_control.exceptions import ParameterError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
-from rnea_control.ros.rcl_calls import GID_SIZE
+from rnea_control.ros.publishers import UNKNOWN
+from rnea_control.ros.rcl_calls import own_gid
 
 try:
     from rclpy.event_handler import PublisherEventCallbacks
 except ModuleNotFoundError:  # Humble's tells no match
     PublisherEventCallbacks = None
-
-# What rmw calls a node of which it has discovered the publisher only, so far.
-UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
 # For the last torques to arrive: a subscription that hangs does not keep the process.
 LONGEST_WAIT = Duration(seconds=0.5)
@@ -37,22 +35,6 @@ LAST_WORDS = {
     "the brakes, or deactivate the effort controller",
     "zero": "stopped. The last command is zero torque: without brakes the arm falls",
 }
-
-
-def publishers_of(node: Node, topic: str) -> dict[bytes, str]:
-    """The full names of the nodes that publish on a topic, by the GIDs of their publishers; empty
-    names for those that are not known yet."""
-    return {
-        bytes(info.endpoint_gid[:GID_SIZE]): ""
-        if info.node_name == UNKNOWN
-        else f"{info.node_namespace.rstrip('/')}/{info.node_name}"
-        for info in node.get_publishers_info_by_topic(topic)
-    }
-
-
-def publisher_names(node: Node, topic: str) -> list[str]:
-    """The full names of the nodes that publish on a topic, as far as they are known."""
-    return [name for name in publishers_of(node, topic).values() if name]
 
 
 def send_last(
@@ -135,11 +117,8 @@ class EffortCommand(Command):
 
     @property
     def gid(self) -> bytes | None:
-        """The GID of its publisher, as the graph has it; None where another one of its node's name
-        is there."""
-        own = self._node.get_fully_qualified_name()
-        found = [gid for gid, name in publishers_of(self._node, self.topic).items() if name == own]
-        return found[0] if len(found) == 1 else None
+        """The GID of its publisher; None where rmw does not tell it."""
+        return own_gid(self.publisher)
 
     def listeners(self, without: tuple[str, ...] = ()) -> int:
         """How many subscriptions there are to the topic, but for those of some nodes: by name, with

@@ -47,11 +47,12 @@ class GuardedNode(Node):
 
     Attributes:
         failures: how many callbacks have raised.
+        refusal: why the process must end before it does anything; empty if it need not.
         reports: publishes on /diagnostics.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        self.failures = 0
+        self.failures, self.refusal = 0, ""
         self._new_failure = ""
         super().__init__(*arguments, **keywords)
         self.reports = self.create_publisher(DiagnosticArray, "/diagnostics", 10)

@@ -48,7 +48,9 @@ SEEN, UNDER_WAY, TICKS, HEARD, TOLD, HANGS, PERIOD = range(8, 15)
 # The kind of each subscription but the first one, the words of the own publisher's GID, and whether
 # a state with the last one's stamp tells nothing.
 KINDS, OWN, IGNORES_REPEATED = 15, 20, 22
-NUMBERS = 23
+# Whether only one publisher's revocation counts, and the words of its GID.
+SENTINEL_KNOWN, SENTINEL = 23, 24
+NUMBERS = 26
 NOTHING, WAITS, SERVED = range(3)
 # Times of the loop, [s]: from when on a missing state is predicted, and from when on it is lost;
 # how long a wait is; when the last torque was commanded, by the steady clock, and when the last one
@@ -167,6 +169,13 @@ def _moved(state: FloatArray, q: FloatArray) -> bool:
 
 
 @inlined
+def _is_sentinel(calls: IntArray, m: IntArray) -> bool:
+    """Whether the mode that was taken last is that of the sentinel that is followed."""
+    low, high = rcl.gid_of(calls)
+    return m[SENTINEL_KNOWN] == 0 or (low == m[SENTINEL] and high == m[SENTINEL + 1])
+
+
+@inlined
 def _hear_stop(
     calls: IntArray, m: IntArray, stops: IntArray, size: int, message: ByteArray
 ) -> bool:
@@ -256,7 +265,7 @@ def run(  # noqa: PLR0915
                     continue
                 size = rcl.read(calls, rcl.BESIDE, message)
                 _begin(m)
-                if kind == MODE and goes_to(REVOKING, size, message):
+                if kind == MODE and _is_sentinel(calls, m) and goes_to(REVOKING, size, message):
                     lease.hear_revocation(h, now)
                 if kind == STOP and _hear_stop(calls, m, stops, size, message):
                     step.emergency_stop(n, settings, state, findings)

@@ -17,7 +17,7 @@ from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent, SetParameter
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.exceptions import ParameterError, RneaControlError, listed, quoted
 from rnea_control.parameters import table
 from rnea_control.parameters.allowed_value import allowed_values
 from rnea_control.parameters.parameter import GivenParameters, Parameter, Parameters, expand
@@ -31,6 +31,8 @@ IN_FORCE = "parameters_in_force"
 # How long a controller may be away, on hardware and in simulated time, [s]; and how many times
 # longer commands may be missing.
 LEASE, SIMULATED_LEASE, TIMEOUT_SHARE = 0.01, 0.1, 1.5
+# Values that a message of a controller may have: a hundred for each of a hundred joints.
+MOST_IN_FORCE = 10_000
 
 
 class NodeParameters:
@@ -199,18 +201,47 @@ def handover_times(parameters: Parameters, simulated: bool) -> tuple[float, floa
     return lease, timeout
 
 
+def _shared_names(joints: Sequence[str]) -> list[str]:
+    """The parameters that the controller publishes for the sentinel."""
+    names = expand((*table.ROBOT, *table.LIMITS, *table.HANDOVER), joints)
+    return [name for name in names if name != "robot_description"]
+
+
 def parameters_in_force(
     node: str, parameters: Parameters, joints: Sequence[str], simulated: bool
 ) -> ParameterEvent:
     """The message of a controller, by its full name; `simulated`: whether its time is."""
-    names = expand((*table.ROBOT, *table.LIMITS, *table.HANDOVER), joints)
-    values = {name: parameters[name] for name in names if name != "robot_description"}
+    values = {name: parameters[name] for name in _shared_names(joints)}
     values |= zip(HANDOVER, handover_times(parameters, simulated), strict=True)
     changed = [RosParameter(name, value=value).to_parameter_msg() for name, value in values.items()]
     return ParameterEvent(node=node, changed_parameters=changed)
 
 
-def values_in_event(event: ParameterEvent) -> dict[str, Any]:
-    """The values in a message, by name."""
-    changes = map(RosParameter.from_parameter_msg, event.changed_parameters)
-    return {change.name: change.value for change in changes}
+def values_in_event(event: ParameterEvent, joints: Sequence[str]) -> dict[str, Any]:
+    """The values in the message of a controller of these joints, by name, checked by the table.
+
+    Raises:
+        ParameterError: it lacks one, has one that is none of these, or a value that is not allowed.
+    """
+    count = len(event.changed_parameters)
+    if count > MOST_IN_FORCE:
+        raise ParameterError(f"it has {count} values; at most {MOST_IN_FORCE} are allowed")
+    given: dict[str, Any] = {}
+    for each in event.changed_parameters:
+        try:
+            given[each.name] = RosParameter.from_parameter_msg(each).value
+        except (TypeError, ValueError) as error:  # a type that is none
+            raise ParameterError(f"its value of {quoted(each.name)} is none: {error}") from error
+    if "joints" in given and given["joints"] != list(joints):
+        raise ParameterError(f"its joints are {_words(given['joints'])}")
+    names = _shared_names(joints)
+    if lacking := [name for name in names if name not in given]:
+        raise ParameterError(f"it lacks {listed(lacking)}")
+    if strange := [name for name in given if name not in names]:
+        raise ParameterError(f"it has {listed(strange)}, which are not the sentinel's")
+    known = expand((*table.ROBOT, *table.LIMITS, *table.HANDOVER), joints)
+    return {name: known[name].check(name, given[name]) for name in names}
+
+
+def _words(joints: Any) -> str:
+    return listed([*map(str, joints)]) if isinstance(joints, (list, tuple)) else quoted(joints)

@@ -60,6 +60,9 @@ def run(name: str, module: str, node_class: str) -> int:
         node_class: the name of that; it has `begin`; `end`, which is called at the signal with a
             function that runs callbacks for a while, and the one of `ros_process`; and
             `needed_for`, why the process must outlive its terminal, empty if it need not.
+
+    Raises:
+        SystemExit: the node has a `refusal`.
     """
     with unblocked_output(), ros_process() as going_on:
         with first_start(name, going_on, module):
@@ -69,11 +72,14 @@ def run(name: str, module: str, node_class: str) -> int:
         going_on.outlives_terminal = partial(_outlives_terminal, node)
         try:
             node.begin()
-            while going_on():
+            while going_on() and not node.refusal:
                 spin()
-            node.end(spin, going_on)
+            if not node.refusal:
+                node.end(spin, going_on)
         finally:  # whatever happened: the hardware applies the last command for ever
             node.destroy_node()
+        if node.refusal:
+            sys.exit(f"{name} does not start: {node.refusal}")
     return 0
 
 

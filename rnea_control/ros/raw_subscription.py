@@ -21,7 +21,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from rnea_control.ros.conventions import HELPER
-from rnea_control.ros.effort_command import publishers_of
+from rnea_control.ros.publishers import publishers_of
 from rnea_control.ros.rcl_calls import Proof, RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import TELLS_INFO, RCLError, publisher_count
 
@@ -151,7 +151,7 @@ class RawSubscription:
                 yield index, taken
 
     def publishers_of(self, topic: str) -> dict[bytes, str] | None:
-        """Who publishes on a topic, by GID, as `publishers_of` of effort_command.py; None if
+        """Who publishes on a topic, by GID, as `publishers_of` of publishers.py; None if
         messages do not tell that."""
         topic = self.node.resolve_topic_name(topic)
         return publishers_of(self._node, topic) if self.names_publishers else None

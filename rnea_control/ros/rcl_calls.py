@@ -46,6 +46,8 @@ from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, publisher_count
 _BUFFER, _LENGTH, _CAPACITY, _MESSAGE_WORDS = 0, 1, 2, 8
 _COUNT, _GID, _INFO_WORDS = 2, 5, 64  # it has 9 to 12
 GID_SIZE = 16  # bytes that tell publishers apart; some distributions have more, which are zero
+PARTICIPANT_SIZE = 12  # of these, bytes that all publishers of one participant have
+_GID_WORDS = 8  # room for an rmw_gid_t: an address, then the GID
 # Room for a message at first; rcl makes more where it is needed.
 _ROOM = 4096
 # How long the proof waits for its own message, [s].
@@ -92,7 +94,8 @@ class Taken(NamedTuple):
 
 class Proof(IntEnum):
     """What rcl does by address in this process: nothing that is proven; it takes messages as rclpy
-    does, and tells their publishers apart; and tells them by the GIDs that the graph has."""
+    does, and tells their publishers apart; and tells them by the GIDs that the graph has, of which
+    those of one participant begin alike."""
 
     NOTHING, APART, BY_GID = range(3)
 
@@ -124,8 +127,11 @@ def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL, list[int]]:
             (rcl.rcutils_uint8_array_init, 3),
             (rcl.rcutils_uint8_array_fini, 1),
             (libc.sem_init, 3),
+            (rcl.rcl_publisher_get_rmw_handle, 1),
+            (rcl.rmw_get_gid_for_publisher, 2),
         ):
             function.argtypes = [ctypes.c_void_p] * arguments
+        rcl.rcl_publisher_get_rmw_handle.restype = ctypes.c_void_p
         rcl.rcutils_get_default_allocator.restype = _Allocator
     except (TypeError, OSError, AttributeError) as error:
         raise RclUnavailable(str(error)) from error
@@ -143,6 +149,22 @@ def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
     return pointers
 
 
+def own_gid(publisher: Publisher) -> bytes | None:
+    """The GID that the messages of a publisher of this process have; None where rmw does not tell
+    it."""
+    try:
+        rcl, _, _ = _libraries()
+        with ExitStack() as pins:
+            (pointer,) = _pinned(pins, (publisher,))
+            found: IntArray = np.zeros(_GID_WORDS, dtype=np.int64)
+            handle = rcl.rcl_publisher_get_rmw_handle(pointer)
+            if rcl.rmw_get_gid_for_publisher(handle, found.ctypes.data) != OK:
+                return None
+    except RclUnavailable:
+        return None
+    return found[1:].tobytes()[:GID_SIZE]
+
+
 class RclTable:
     """What is needed to wait for messages of some subscriptions, to take them and to publish. One
     thread uses it.
@@ -150,6 +172,8 @@ class RclTable:
     Args:
         subscriptions: those; until `destroy` no one else may take their messages, or be told of
             them.
+        wake: a guard condition that the middleware triggers at each message, in place of the
+            semaphore that `wait` waits for.
 
     Attributes:
         array: for machine code.
@@ -159,15 +183,21 @@ class RclTable:
             rcl allocates none.
     """
 
-    def __init__(self, subscriptions: Sequence[Subscription]) -> None:
+    def __init__(
+        self, subscriptions: Sequence[Subscription], wake: GuardCondition | None = None
+    ) -> None:
         rcl, libc, functions = _libraries()
         self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
         _KEPT.append(np.zeros(_SEMAPHORE_WORDS, dtype=np.int64))
         semaphore = _KEPT[-1].ctypes.data
         libc.sem_init(semaphore, 0, 0)
         allocator = rcl.rcutils_get_default_allocator()
-        tell_of, post = rcl.rcl_subscription_set_on_new_message_callback, c_address(libc.sem_post)
+        tell_of = rcl.rcl_subscription_set_on_new_message_callback
+        call, argument = c_address(libc.sem_post), semaphore
         with ExitStack() as undo:
+            if wake is not None:
+                call = c_address(rcl.rcl_trigger_guard_condition)
+                (argument,) = _pinned(undo, (wake,))
             pointers = _pinned(undo, subscriptions)
             for start in range(MESSAGES, INFO, _MESSAGE_WORDS):
                 message = self.array[start:].ctypes.data
@@ -175,7 +205,7 @@ class RclTable:
                     raise RclUnavailable("rcl allocates no message")
                 undo.callback(rcl.rcutils_uint8_array_fini, message)
             for each in pointers:
-                if tell_of(each, post, semaphore) != OK:
+                if tell_of(each, call, argument) != OK:
                     raise RclUnavailable("the middleware does not tell of messages as they come")
                 undo.callback(tell_of, each, None, None)
             self._undo = undo.pop_all()
@@ -401,6 +431,8 @@ def _proven(node: Node) -> Proof:
         gids = {
             bytes(info.endpoint_gid[:GID_SIZE]) for info in node.get_publishers_info_by_topic(topic)
         }
-        return Proof.BY_GID if gids == {own[0], strangers} else Proof.APART
+        shared = own[0][:PARTICIPANT_SIZE] == strangers[:PARTICIPANT_SIZE]
+        as_told = gids == {own[0], strangers} and own_gid(publisher) == own[0]
+        return Proof.BY_GID if shared and as_told else Proof.APART
     finally:
         table.destroy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import CdrError, Float64MultiArrayError
 from rnea_control.messages.cdr import HEADER
 from rnea_control.messages.float64_multi_array import decode_command
+from rnea_control.ros.publishers import described, participant
 
 # Commands may exceed the effort limit by this factor, for rounding.
 EFFORT_TOLERANCE = 1.01
@@ -23,6 +24,10 @@ MOST_EXCESS, LONGEST_EXCESS = 2.0, 0.5
 SATURATED = 0.999
 # Number of states that must come while commands are the same, before these are frozen.
 LEAST_STATES = HandoverTimes.states
+# Another controller is followed when the one that is has been silent for this long, [s].
+FOLLOWED = 0.5
+# Publishers whose names are remembered.
+MOST_NAMES = 64
 # So many of its own commands may be on their way, and for so long, [s].
 REMEMBERED, LONGEST_WAY = 64, 0.1
 
@@ -34,25 +39,32 @@ class CommandWatch:
         joint_names: in the order of the commands.
         effort_limit: of each joint, shape (nv,), [Nm] or [N].
         own: the GID of the sentinel's own publisher; None where that is not known.
-        rightful: the nodes that may command, by their full names.
+        rightful: the full name of the node that may command: of the first participant that does,
+            until that is silent.
         publishers: the names of the nodes that command, by the GIDs of their publishers; None where
             messages do not tell these.
 
     Attributes:
         effort_limit: the one in force.
+        commander: the participant that is followed; None before the first command, and where
+            messages do not tell it.
     """
+
+    commander: bytes | None = None
 
     def __init__(
         self,
         joint_names: tuple[str, ...],
         effort_limit: FloatArray,
         own: bytes | None = None,
-        rightful: Sequence[str] = (),
+        rightful: str = "",
         publishers: Callable[[], dict[bytes, str] | None] = lambda: None,
     ) -> None:
         self._names = joint_names
         self._own, self._rightful, self._publishers = own, rightful, publishers
-        self._strangers: dict[bytes | None, str] = {None: ""}
+        self._known: dict[bytes, str] = {}  # names of publishers
+        self._followed: bytes | None = None  # publisher of the commander
+        self._commanded_at = -math.inf
         self.effort_limit = effort_limit
         self._torque = np.full(len(joint_names), math.nan)
         self._sent: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
@@ -87,16 +99,41 @@ class CommandWatch:
                 return True
         return False
 
-    def stranger(self, publisher: bytes | None) -> str:
-        """The name of the node with this publisher, if it is not one that may command; empty if it
-        is, or if its name is not known."""
-        known = self._strangers.get(publisher)
-        if known is None:
-            name = (self._publishers() or {}).get(publisher, "")
-            known = "" if name in self._rightful else name
-            if name:
-                self._strangers[publisher] = known
-        return known
+    def stranger(self, publisher: bytes | None, now: float) -> str:
+        """Why the sender of a command is not the controller that is followed, in words for people;
+        empty if it is, or where messages do not tell their publishers."""
+        if publisher is None or publisher == self._followed:
+            self._commanded_at = now
+            return ""
+        name = self._name(publisher)
+        if name is None:
+            return ""
+        if name not in ("", self._rightful):
+            if participant(publisher) == self.commander:  # followed before its name was known
+                self.commander = None
+            return name
+        of_commander = participant(publisher) == self.commander
+        if self.commander is None or of_commander or now - self._commanded_at > FOLLOWED:
+            self.commander = participant(publisher)
+            self._commanded_at = now
+            if name:  # until it is known, it is asked for again
+                self._followed = publisher
+            return ""
+        return f"a second {described(name, publisher)}"
+
+    def _name(self, publisher: bytes) -> str | None:
+        """The full name of a publisher's node, empty until it is discovered; None where messages do
+        not tell their publishers."""
+        name = self._known.get(publisher, "")
+        if not name:
+            found = self._publishers()
+            if found is None:
+                return None
+            if name := found.get(publisher, ""):
+                if len(self._known) >= MOST_NAMES:
+                    self._known.clear()
+                self._known[publisher] = name
+        return name
 
     def fault(
         self, message: bytes, now: float, stamp: float, states: int, speed: float, longest: float

@@ -32,8 +32,9 @@ from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.rcl_calls import Taken
-from rnea_control.sentinel.command_watch import CommandWatch
+from rnea_control.sentinel.command_watch import FOLLOWED, CommandWatch
 from rnea_control.sentinel.give_backs import PERIOD, GiveBacks
+from rnea_control.sentinel.statements import Statements
 
 # Between two looks: while it is idle [s]; while it guards, as a fraction of `HandoverTimes.awake`,
 # and at most [s]; and while commands are late [s].
@@ -77,6 +78,7 @@ class Guard(ArmLoop):
         watch: judges the commands of others.
         settings: when it steps in.
         on_change: called in the thread with the label of the old mode when the mode has changed.
+        statements: what controllers say of themselves.
 
     Attributes:
         takeovers: how often it has taken the arm.
@@ -97,6 +99,7 @@ class Guard(ArmLoop):
         clock: Clock,
         logger: Any,
         on_change: Callable[[str], None],
+        statements: Statements,
     ) -> None:
         gap = settings.prediction_gap
         times = {
@@ -114,8 +117,9 @@ class Guard(ArmLoop):
         self._settings = settings
         self.give_backs = GiveBacks(settings.most_give_backs)
         self._on_change = on_change
+        self._statements = statements
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
-        self._applied = True  # the commands, as far as the controller knows
+        self._applied = statements.current.applied  # the commands, as the controller says
         self._was_slow = False  # within `_fastest`, since they are applied
         self._last_round = self._heard_at = -math.inf
         self._pause = CLOSE_LOOK
@@ -207,18 +211,28 @@ class Guard(ArmLoop):
                 f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
             )
 
-    def heed(self, applied: bool, reason: str = "") -> None:
-        """Hears from the controller whether its commands are applied: the sentinel is idle if they
-        are not, unless it commands itself; `reason`: why the controller has let go of the arm, as
-        the sentinel then does; empty if it has not."""
+    @property
+    def armed(self) -> bool:
+        """Whether the controller that it follows commands now: hand-over times may not change."""
+        recent = time.monotonic() - self._heard_at < FOLLOWED
+        return self.handover.phase is not Phase.idle and recent
+
+    def heed(self) -> None:
+        """Takes into account what the controller says whose commands arrive: the sentinel is idle
+        while they are not applied, unless it commands itself, and lets go of the arm if the
+        controller has."""
         with self.paused():
-            self._applied = applied
-            if not applied and not self.holds:
-                self.handover.stop("the controller waits, and does not hold the arm")
-            if reason and not self.let_go:  # what the controller could not hold, nobody can
-                self._lets_go(reason)
-            elif self.let_go and not reason and not self.holds:  # the controller begins anew
-                self._forget()
+            self._heed()
+
+    def _heed(self) -> None:
+        current = self._statements.current
+        self._applied, reason = current.applied, current.let_go
+        if not self._applied and not self.holds:
+            self.handover.stop("the controller waits, and does not hold the arm")
+        if reason and not self.let_go:  # what the controller could not hold, nobody can
+            self._lets_go(reason)
+        elif self.let_go and not reason and not self.holds:  # the controller begins anew
+            self._forget()
 
     def braking_check(self) -> BrakingCheck:
         """Judges whether the arm could be braked with other values, from the last state."""
@@ -343,7 +357,11 @@ class Guard(ArmLoop):
         handover, watch, message = self.handover, self._watch, command.data
         if watch.is_own(message, command.publisher, now):
             return
-        stranger = watch.stranger(command.publisher)
+        stranger = watch.stranger(command.publisher, now)
+        if watch.commander != self._statements.commander:
+            self._statements.commander = watch.commander
+            self._heed()
+            self.log.wake()  # its parameters
         if stranger:
             handover.hear_foreign(now, stranger)
             self.log.say("error", "stranger", f"{stranger} commands the arm too: stop it")

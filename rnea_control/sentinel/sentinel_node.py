@@ -20,7 +20,7 @@ from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import Candidate
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError, listed
+from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError, plain
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import (
     GivenParameters,
@@ -31,6 +31,7 @@ from rnea_control.parameters.parameter import (
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.arm_node import STEADY, ArmNode
+from rnea_control.ros.attributed_subscription import AttributedSubscription
 from rnea_control.ros.conventions import COMMANDS, LATCHED, NEWEST, mode_event
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.effort_controller import EffortController
@@ -45,10 +46,13 @@ from rnea_control.ros.node_parameters import (
     values_in_event,
 )
 from rnea_control.ros.parameter_files import missing_section, section_of
+from rnea_control.ros.presence import FROM_SEVERAL
+from rnea_control.ros.publishers import participant
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.retry import Chores
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import Guard, GuardSettings
+from rnea_control.sentinel.statements import Statements
 
 # Between two messages on `~/mode` while nothing changes, [s].
 HEARTBEAT, COMMANDING_HEARTBEAT = 0.1, 0.02
@@ -74,7 +78,7 @@ class SentinelNode(ArmNode):
         self.guard: Guard | None = None
         self.fault = WAITING
         self.differs = ""
-        self._undo = ExitStack()
+        self._undo, self._hearing = ExitStack(), ExitStack()
         work = {
             "the look for a controller": self._look_for_controller,
             "telling what the guard has found": self._look_after_guard,
@@ -85,7 +89,8 @@ class SentinelNode(ArmNode):
         self._controller = f"{self.get_namespace().rstrip('/')}/{CONTROLLER}"
         self._own = set(self.get_parameters_by_prefix(""))  # what the sentinel's own section says
         self._take_parameters_of_controller()
-        self._told: ParameterEvent | None = None  # what is in force in the controller
+        self._statements = Statements()
+        self._taken: ParameterEvent | None = None  # what was taken over last
         self.parameters = NodeParameters(
             self,
             SENTINEL,
@@ -98,16 +103,20 @@ class SentinelNode(ArmNode):
         self.offer("~/release", lambda: self._ask(Guard.release))
         self.offer("~/give_back", lambda: self._ask(Guard.give_back))
         self.offer("~/stand_down", lambda: self._ask(Guard.stand_down))
-        self._applied = True  # the commands, as far as the controller knows
         modes, in_force = f"{CONTROLLER}/mode", f"{CONTROLLER}/{IN_FORCE}"
-        self.create_subscription(TransitionEvent, modes, self._hear_controller, LATCHED)
-        self.create_subscription(ParameterEvent, in_force, self._hear_parameters, LATCHED)
+        for heard in (
+            (TransitionEvent, modes, FROM_SEVERAL, self._hear_controller),
+            (ParameterEvent, in_force, FROM_SEVERAL, self._hear_parameters),
+        ):
+            self._controllers = AttributedSubscription(self, *heard, self._hearing)
         self._heartbeat = self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
-        if self.parameters["robot_description"]:
-            self.receive_description("")
 
     def begin(self) -> None:
-        """It has begun with its first description, or will."""
+        """Begins with the parameter's description, or will with the first that comes; not beside a
+        living sentinel of the same name."""
+        self.refusal = self.presence.rival()
+        if not self.refusal and self.parameters["robot_description"]:
+            self.receive_description("")
 
     def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
         """Waits for an arm that it brakes."""
@@ -152,6 +161,7 @@ class SentinelNode(ArmNode):
     def destroy_node(self) -> None:
         """Takes the node down; a guard that commands leaves the gravity torque."""
         self._undo.close()
+        self._hearing.close()
         self.guard, self.fault = None, "the sentinel has ended"
         self.publish_mode()
         super().destroy_node()
@@ -170,39 +180,65 @@ class SentinelNode(ArmNode):
             if wanted and not self.has_parameter(key):
                 self.declare_parameter(key, value, ParameterDescriptor(dynamic_typing=True))
 
-    def _hear_controller(self, event: TransitionEvent) -> None:
-        label = event.goal_state.label
-        has_let_go = label == Mode.POWERLESS.value
-        reason = f"as the controller: {event.transition.label}"
-        self._heed(label != Mode.WAITING.value, reason if has_let_go else "")
+    def _hear_controller(self, event: TransitionEvent, gid: bytes | None) -> None:
+        reason = event.transition.label
+        self._statements.note_mode(self._participant(gid), event.goal_state.label, reason)
+        self._heed()
 
-    def _hear_parameters(self, event: ParameterEvent) -> None:
-        self._told = event
-        if self.guard is not None:
-            self._follow_controller()
+    def _hear_parameters(self, event: ParameterEvent, gid: bytes | None) -> None:
+        self._statements.note_parameters(self._participant(gid), event)
+        self._follow_controller()
+
+    def _participant(self, gid: bytes | None) -> bytes | None:
+        known = gid is not None and self._controllers.names_participants
+        return participant(gid) if known else None
 
     def _follow_controller(self) -> None:
-        """Takes over the values in force in the controller, except those of the robot and its
-        limits that the sentinel's own section of the YAML file sets."""
-        if self._told is None:
+        """Takes over the values in force in the controller whose commands arrive, except those of
+        the robot and its limits that the sentinel's own section of the YAML file sets."""
+        event = self._statements.current.parameters
+        if event is None or event is self._taken or self.guard is None:
             return
-        told, joints = values_in_event(self._told), self.parameters["joints"]
-        self.differs = ""
         try:
-            if list(told["joints"]) != joints:
-                raise ParameterError(f"its joints are {listed(told['joints'])}")
-            own = self._own.difference(HANDOVER)
-            self.parameters.take({name: told[name] for name in told.keys() - own})
+            self._take_over(values_in_event(event, self.parameters["joints"]))
         except (ParameterError, ParameterNotDeclaredException) as error:
-            self.differs = (
-                f"the sentinel cannot take over what is in force in {self._told.node}: {error}"
+            words = (
+                f"the sentinel cannot take over what is in force in {plain(event.node)}: {error}"
             )
-            self.get_logger().error(self.differs)
+            if words != self.differs:
+                self.get_logger().error(words)
+            self.differs = words
+        else:
+            self._taken, self.differs = event, ""
 
-    def _heed(self, applied: bool, reason: str = "") -> None:
-        self._applied = applied
+    def _take_over(self, values: dict[str, Any]) -> None:
+        """Puts the controller's values in force. The hand-over times do not change while the
+        controller commands.
+
+        Raises:
+            ParameterError: they are refused.
+        """
+        times = {name: values[name] for name in HANDOVER}
+        present = handover_times(self.parameters, self.clock.ros_time_is_active)
+        if self.guard.armed and present != handover_times(times, False):
+            there = ", ".join(f"{name} is {value:g} s" for name, value in times.items())
+            here = ", ".join(f"{value:g} s" for value in present)
+            raise ParameterError(
+                f"{there} there, and {here} in the sentinel, and the arm is commanded: deactivate "
+                "the controller, and activate it again"
+            )
+        own = self._own.difference(HANDOVER)
+        self.parameters.take({name: values[name] for name in values.keys() - own})
+
+    def _heed(self) -> None:
         if self.guard is not None:
-            self.guard.heed(applied, reason)
+            self.guard.heed()
+
+    def _attend(self) -> None:
+        """There is news of the guard: a message in its log, or another controller that commands."""
+        if self.guard is not None:
+            self.guard.attend()
+            self._follow_controller()
 
     def receive_description(self, description: str) -> None:
         """Begins to guard the arm that it describes; an empty one stands for the parameter's."""
@@ -223,7 +259,6 @@ class SentinelNode(ArmNode):
         parameters = self.parameters
         joints = parameters["joints"]
         parameters.add_joints(joints)
-        self._follow_controller()
         locked = parameters.add_group("locked_positions", LOCKED_POSITION)
         self._robot = load_model(parameters, joints, locked, description)
         values = values_in_force(parameters, SENTINEL, joints)
@@ -238,9 +273,8 @@ class SentinelNode(ArmNode):
         self.enter_real_time(values, undo)
         limit = controller.effort_limit.copy()
         own = command.gid if heard.names_publishers else None
-        both = self.get_fully_qualified_name(), self._controller
         names, publishers = model.joint_names, partial(heard.publishers_of, topic)
-        watch = CommandWatch(names, limit, own, both, publishers)
+        watch = CommandWatch(names, limit, own, self._controller, publishers)
         guard = Guard(
             controller,
             command,
@@ -250,13 +284,13 @@ class SentinelNode(ArmNode):
             self.clock,
             self.get_logger(),
             self._changed,
+            self._statements,
         )
-        wake = self.until(undo, "guard_condition", guard.attend)
+        wake = self.until(undo, "guard_condition", self._attend)
         manager = parameters["controller_manager"]
         taker = EffortController(self, topic, model.joint_names, manager, lambda: None, undo)
         self._effort_controller = taker
         guard.hear(heard, wake, (COMMAND,), own)
-        guard.heed(self._applied)
         guard.warm_up()
         undo.callback(guard.stop)
         self.get_logger().info(
@@ -340,11 +374,12 @@ class SentinelNode(ArmNode):
 
     def _look_for_controller(self) -> None:
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:
-            self._heed(True)  # who commands next may say nothing
+            self._statements.forget_modes()
+            self._heed()
 
     def _look_after_guard(self) -> None:
         if self.guard is not None:
-            self.guard.attend()
+            self._attend()
             self._take_power_off()
 
     def _raise_new_threads(self) -> None:

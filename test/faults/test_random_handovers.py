@@ -31,7 +31,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from rnea_control.ros.effort_command import publishers_of
+from rnea_control.ros.publishers import publishers_of
 from rnea_control.ros.rcl_calls import INFO, RclTable
 
 DOMAIN = 80

@@ -80,7 +80,13 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
     for _ in range(3):
         bench.answer()
         time.sleep(0.11)  # a hundred times as long as the stamps say, and longer than the timeout
+    message.clock.sec = -1
+    for bad in (message, b"", b"\x00\x01\x00\x00\x05"):  # ends no loop, and no time
+        refused = bench.node.clock.refused
+        clock.publish(bad)
+        wait_for(lambda refused=refused: bench.node.clock.refused > refused, bench.answer)
     loop = bench.node.loop
+    assert not loop.failure
     assert loop.statistics.numbers[LATE] == 0
     assert not loop.statistics.counts[[PERIOD_JITTER, STATE_INTERVAL]].any()
     # A reset ends no motion.

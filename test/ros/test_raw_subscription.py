@@ -21,7 +21,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import String, UInt64
 
 from rnea_control.ros import raw_subscription, rcl_calls
-from rnea_control.ros.effort_command import publishers_of
+from rnea_control.ros.publishers import publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import Proof, RclTable, RclUnavailable, Taken, takes_like_rclpy
 

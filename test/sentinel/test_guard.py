@@ -34,6 +34,7 @@ from rnea_control.ros.rcl_calls import SEMAPHORE, Taken
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import PREDICTION_PERIOD, Guard, GuardSettings
+from rnea_control.sentinel.statements import Statements
 
 MODEL = RobotModel.from_urdf_string(two_link_arm())
 GAP = 0.05
@@ -132,6 +133,7 @@ def guard_of(states: Repeated | RawSubscription, commands: Commands, **safety: o
         ROSClock(),
         get_logger("guard"),
         lambda label: commands.reasons.append(guard.handover.reason),
+        Statements(),
     )
     guard.heard = states
     now = time.monotonic()

@@ -151,6 +151,20 @@ class Bench:
         """The answer of a service."""
         return dds.ask(self.node, self.spin, kind, name, **fields)
 
+    def resume(self) -> None:
+        """The controller has the arm back."""
+
+        def resumed() -> bool:
+            answer = self.ask(Trigger, "rnea_controller/resume")
+            assert not answer.message.startswith("cannot"), (
+                refusals
+            )  # in a mode without the sentinel
+            refusals.append(answer.message)
+            return answer.success
+
+        refusals: list[str] = []
+        wait_for(resumed)
+
     def parameters(self, *names: str) -> list[object]:
         """Of the sentinel."""
         values = self.ask(GetParameters, "rnea_sentinel/get_parameters", names=names).values
@@ -344,8 +358,10 @@ def test_controller_and_sentinel_know_of_each_other(bench: Bench) -> None:
             assert "torque_rate_limits.elbow is 1, at least " in refused.reason
             assert "could be braked from 0" in refused.reason
     with controller(PARAMETERS) as process:  # started again, with what its file says
-        bench.wait(lambda: bench.parameters("payload.mass") == [0.0])
         process.said("guarded: the sentinel commands the arm")
+        assert bench.parameters("payload.mass") == [0.5]  # of the one that had the arm
+        bench.resume()
+        bench.wait(lambda: bench.parameters("payload.mass") == [0.0])
         bench.sentinel.process.kill()
         process.said("rnea_sentinel has gone: nobody guards the arm")
 

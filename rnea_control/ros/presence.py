@@ -1,0 +1,138 @@
+"""`Presence`: whether a process is the only one that has a node of a name.
+
+A second start of a launch file gives a second controller and a second sentinel of the same names.
+Both would command the arm, and both would answer each request. So a node says on its topic
+`~/process`, latched, that it is there, and where; a node that starts listens there first, and does
+not start beside one that lives.
+
+A process that was killed stays in the graph for as long as its participant's lease, 20 s with
+Fast DDS, but sends no latched message any more: a publisher that is listed and does not answer
+within `ANSWER` is dead. A process that is stopped (SIGSTOP) does not answer either.
+
+Of two that start at the same moment, the one whose participant has the lower GID goes on, once the
+other one has gone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+
+from rnea_control.exceptions import quoted
+from rnea_control.ros.conventions import LATCHED
+from rnea_control.ros.guarded_node import GuardedNode
+from rnea_control.ros.publishers import participant, publishers_of
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rcl_calls import own_gid
+
+TOPIC = "~/process"
+STARTING, STARTED = "starting", "started"
+# As `LATCHED`, but for several publishers at once.
+FROM_SEVERAL = QoSProfile(
+    depth=32, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+# How long a new participant may take to discover those that are there, [s]: it is announced five
+# times within half of it, and on a busy machine answers come late.
+DISCOVERY = 1.0
+# How long a living one may take to send its latched message once it is discovered, [s].
+ANSWER = 1.0
+# How long one that goes first waits until the other one, which starts too, has gone, [s].
+LONGEST_TIE = 5.0
+# Between looks, [s].
+LOOK = 0.02
+
+
+class Presence:
+    """The process of a node among those of the same name.
+
+    Args:
+        node: which says that it is starting from now on.
+
+    Attributes:
+        dead: participants that were listed at the start, and did not answer.
+    """
+
+    def __init__(self, node: GuardedNode) -> None:
+        self._node = node
+        self._born = time.monotonic()
+        self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, LATCHED)
+        self._where = f"process {os.getpid()} on {socket.gethostname()}"
+        gid = own_gid(self._publisher)
+        self._own = self._where.encode() if gid is None else participant(gid)
+        self.dead: frozenset[bytes] = frozenset()
+        self._alone = False
+        self._say(STARTING)
+
+    def rival(self) -> str:
+        """Why this process must not start: another living one of the same name, and where it runs.
+        Empty without one. The first call waits until all must have answered."""
+        if self._alone:
+            return ""
+        heard = RawSubscription(
+            self._node, DiagnosticStatus, TOPIC, FROM_SEVERAL, own_context=False
+        )
+        try:
+            found = self._listen(heard)
+        finally:
+            heard.destroy()
+        if not found:
+            self._alone = True
+            self._say(STARTED)
+        return found
+
+    def _listen(self, heard: RawSubscription) -> str:
+        topic = self._node.resolve_topic_name(TOPIC)
+        others: dict[bytes, DiagnosticStatus] = {}
+        listed: dict[bytes, float] = {}  # when each publisher was listed first
+        began = time.monotonic()
+        while True:
+            taken = heard.take(LOOK)
+            while taken is not None:
+                self._note(others, taken.data, taken.publisher if heard.names_publishers else None)
+                taken = heard.poll()
+            now = time.monotonic()
+            there = {participant(gid) for gid in publishers_of(self._node, topic)} - {self._own}
+            listed = {each: listed.get(each, now) for each in there}
+            if found := self._objection(others):
+                return found
+            ties = now - began < LONGEST_TIE and any(each in there for each in others)
+            silent = [each for each in there if each not in others]
+            unanswered = len(silent) > 0 and len(there) > len(others)
+            waits = unanswered and any(now - listed[each] < ANSWER for each in silent)
+            if not waits and not ties and now - self._born >= DISCOVERY:
+                self.dead = frozenset(silent)
+                return ""
+
+    def _note(
+        self, others: dict[bytes, DiagnosticStatus], data: bytes, publisher: bytes | None
+    ) -> None:
+        try:
+            status = deserialize_message(data, DiagnosticStatus)
+        except Exception as error:  # rclpy's own have no common class
+            self._node.note_failure(f"a message on {TOPIC} is ignored: {error}")
+            return
+        who = status.hardware_id.encode() if publisher is None else participant(publisher)
+        if who != self._own:
+            others[who] = status
+
+    def _objection(self, others: dict[bytes, DiagnosticStatus]) -> str:
+        name = self._node.get_fully_qualified_name()
+        for who, status in others.items():
+            if status.message == STARTING and who > self._own:
+                continue  # that one does not start
+            also = "starts at the same moment" if status.message == STARTING else "runs"
+            gid = f", participant {who.hex()}" if len(who) < len(self._where) else ""
+            return (
+                f"another {name} {also}: {quoted(status.hardware_id)}{gid}. End it, or give one of "
+                "them another name or namespace"
+            )
+        return ""
+
+    def _say(self, state: str) -> None:
+        name = self._node.get_fully_qualified_name()
+        self._publisher.publish(DiagnosticStatus(name=name, message=state, hardware_id=self._where))
