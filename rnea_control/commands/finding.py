@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from rnea_control.exceptions import plain
+
 # The worst first. Error: the arm would not move, or not as told. Warning: it may move worse than it
 # could, or in a rare case not as told. Note: no fault, but what could not be checked or comes next.
 LEVELS = ("error", "warning", "note")
+LONGEST = 10_000  # characters of a printed finding
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Finding:
     def __str__(self) -> str:
         end = "" if self.what.endswith("?") else "."
         text = f"{self.level:7}  {self.code}: {self.what}{end} {self.remedy}"
-        return " ".join(text.splitlines())
+        return plain(" ".join(text.splitlines()), LONGEST)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray, WordArray
-from rnea_control.exceptions import CdrError, TrajectoryJointsError, TrajectoryPointsError, listed
+from rnea_control.exceptions import (
+    CdrError,
+    TrajectoryJointsError,
+    TrajectoryPointsError,
+    listed,
+    quoted,
+)
 from rnea_control.kernels.kernel import kernel
 from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader, aligned, double_word, word
 
@@ -99,7 +105,7 @@ def _columns(names: Sequence[str], joints: Sequence[str], partial: bool) -> IntA
     missing = [name for name in joints if name not in names]
     if unknown:
         raise TrajectoryJointsError(
-            f"joint_names has {listed([repr(name) for name in unknown])}, which this controller "
+            f"joint_names has {listed([quoted(name) for name in unknown])}, which this controller "
             f"does not control; its joints are {listed(joints)}"
         )
     if len(set(names)) != len(names):

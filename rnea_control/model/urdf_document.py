@@ -20,7 +20,15 @@ import numpy as np
 from urdf_parser_py import urdf
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import JointError, UrdfElementError, UrdfFileError, listed, named
+from rnea_control.exceptions import (
+    JointError,
+    UrdfElementError,
+    UrdfFileError,
+    listed,
+    named,
+    plain,
+    quoted,
+)
 from rnea_control.model.joints import VELOCITIES, Joint, Mimic, is_name, unit_vector
 from rnea_control.model.rigid_body import (
     LinkInertia,
@@ -86,8 +94,7 @@ UNUSED_ATTRIBUTES = frozenset(
 VERSIONS = ("1.0", "1.1", "1.2")
 # Largest difference from 1 of the norm of a quaternion, for digits that are left out.
 _NORM_TOLERANCE = 1e-3
-# Characters of a value, and unknown tags and attributes, that a message repeats.
-_LONGEST, _MOST = 80, 20
+_MOST = 20  # unknown tags and attributes that a message repeats
 
 # One turn, which no rpy needs; those of the robots of example-robot-data go to 4.72.
 _LARGEST_ANGLE = 2.0 * math.pi + 0.01
@@ -126,7 +133,7 @@ def clean_urdf(xml: str | bytes) -> tuple[ET.Element, list[str]]:
     version = root.get("version", VERSIONS[0])
     if version not in VERSIONS:
         notes.append(
-            f"the URDF has the version {_shown(version)}; known are {', '.join(VERSIONS)}, and "
+            f"the URDF has the version {quoted(version)}; known are {', '.join(VERSIONS)}, and "
             "what another one adds is not read"
         )
     _check_version(clean, version)
@@ -193,14 +200,14 @@ def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> E
             left_over.setdefault(child.tag, line_of(child))
             continue
         if child.tag not in (children := rule.children.split()):
-            what = f"tag <{child.tag[:_LONGEST]}> in <{tag}>"
+            what = f"tag <{plain(child.tag)}> in <{tag}>"
             unknown.setdefault(_misspelt(what, child.tag, children, here))
             continue
         if tag != "robot" and copy.find(child.tag) is not None:
             raise UrdfElementError(f"{here}: <{child.tag}> is given more than once; keep one")
         place = f"{here}: <{child.tag}>"
         if tag == "robot":  # a link or joint, which all other elements stand in
-            place = f"{child.tag} {_shown(child.get('name'))}"
+            place = f"{child.tag} {quoted(child.get('name'))}"
         copy.append(_checked_copy(child, place, unknown))
     for left, line in left_over.items():
         unknown.setdefault(f"tag <{left}> in <{tag}>, line {line}, left over from xacro")
@@ -220,14 +227,14 @@ def _is_read(element: ET.Element, attribute: str, here: str, unknown: dict[str, 
     text = element.get(attribute, "")
     if "${" in text or "$(" in text:
         raise UrdfElementError(
-            f"{here}: {attribute} is {_shown(text)}, an unexpanded xacro expression of <{tag}> in "
+            f"{here}: {attribute} is {quoted(text)}, an unexpanded xacro expression of <{tag}> in "
             f"line {line_of(element)}; {EXPAND}"
         )
     if attribute in rule.attributes:
         return True
     if (tag, attribute) in UNUSED_ATTRIBUTES:
         return False
-    what = f"attribute {_shown(attribute)} of <{tag}>"
+    what = f"attribute {quoted(attribute)} of <{tag}>"
     what = _misspelt(what, attribute, [*rule.attributes], here)
     if not rule.other_attributes:
         raise UrdfElementError(
@@ -245,12 +252,12 @@ def _check_value(element: ET.Element, attribute: str, here: str) -> None:
         _check_numbers(text, kind, f"{here}: {attribute}")
     elif kind and text not in kind:
         allowed = ", ".join(kind)
-        raise UrdfElementError(f"{here}: {attribute} is {_shown(text)}; allowed are {allowed}")
+        raise UrdfElementError(f"{here}: {attribute} is {quoted(text)}; allowed are {allowed}")
     elif not text.strip():
         raise UrdfElementError(f"{here}: attribute {attribute!r} is empty; give it a name")
     elif not kind and not is_name(text):
         raise UrdfElementError(
-            f"{here}: {attribute} is {_shown(text)}, in line {line_of(element)}; a name must not "
+            f"{here}: {attribute} is {quoted(text)}, in line {line_of(element)}; a name must not "
             "have line breaks or control characters"
         )
 
@@ -264,14 +271,9 @@ def _check_orientation(origin: ET.Element, here: str) -> None:
     norm = math.hypot(*map(float, quaternion.split()))
     if abs(norm - 1.0) > _NORM_TOLERANCE:
         raise UrdfElementError(
-            f"{here}: quat_xyzw is {_shown(quaternion)}, of norm {norm:.4g}; it must be a unit "
+            f"{here}: quat_xyzw is {quoted(quaternion)}, of norm {norm:.4g}; it must be a unit "
             "quaternion x y z w, of norm 1"
         )
-
-
-def _shown(text: str | None) -> str:
-    """A value for a message, which stays short however long it is."""
-    return repr(text) if text is None or len(text) <= _LONGEST else f"{text[:_LONGEST]!r}..."
 
 
 def _misspelt(what: str, name: str, known: Sequence[str], where: str) -> str:
@@ -291,11 +293,11 @@ def _check_numbers(text: str, count: int, where: str) -> None:
         numbers = []
     if any(LARGEST_NUMBER < abs(number) < math.inf for number in numbers):
         raise UrdfElementError(
-            f"{where} is {_shown(text)}; no robot has numbers beyond {LARGEST_NUMBER:g} (SI units)"
+            f"{where} is {quoted(text)}; no robot has numbers beyond {LARGEST_NUMBER:g} (SI units)"
         )
     if len(numbers) != count or not all(map(math.isfinite, numbers)):
         wanted = f"{count} finite numbers separated by spaces" if count > 1 else "one finite number"
-        raise UrdfElementError(f"{where} is {_shown(text)}; it must be {wanted}")
+        raise UrdfElementError(f"{where} is {quoted(text)}; it must be {wanted}")
 
 
 def read_joint(joint: urdf.Joint) -> Joint:
@@ -391,7 +393,7 @@ def _rotor_inertias(robot: ET.Element) -> Iterator[str]:
                 gears = 1.0 if ratio is None else float(ratio.get("value", ""))
                 found[name] = f"{float(rotor.get('value', '')) * gears**2:.5g}"
     if found:
-        values = listed([f"armature.{name} {_shown(value)[1:-1]}" for name, value in found.items()])
+        values = listed([f"armature.{name} {plain(value)}" for name, value in found.items()])
         yield (
             "rotor inertias in <dynamics armature> or drake:rotor_inertia are not read; set the "
             f"parameters, rotor inertia times gear ratio squared: {values}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
-from rnea_control.exceptions import UrdfFileError, errors_of
+from rnea_control.exceptions import UrdfFileError, errors_of, plain, quoted
 
 EXPAND = "expand it first: xacro arm.urdf.xacro > arm.urdf"
 
@@ -129,8 +129,8 @@ def parse_xml(xml: str | bytes, notes: list[str] | None = None) -> ET.Element:
     _refuse_beginning(text[:100].encode("utf-8", "replace"))
     if len(text) < 4096 and _PATH.fullmatch(text.strip()):
         raise UrdfFileError(
-            f"{text.strip()!r} is the path of a file, not its text; use RobotModel.from_urdf_file, "
-            "or give what is in the file"
+            f"{quoted(text.strip())} is the path of a file, not its text; use "
+            "RobotModel.from_urdf_file, or give what is in the file"
         )
     try:
         mended = _CDATA_OR_COMMENT.sub(_without_hyphens, text) if "<!--" in text else text
@@ -155,7 +155,7 @@ def parse_xml(xml: str | bytes, notes: list[str] | None = None) -> ET.Element:
     if root.tag != "robot":
         hint = _OTHER_ROOTS.get(root.tag.lower(), "give the robot's URDF")
         raise UrdfFileError(
-            f"the root element is <{root.tag}>, a URDF has <robot name=...>; {hint}"
+            f"the root element is <{plain(root.tag)}>, a URDF has <robot name=...>; {hint}"
         )
     top = {child.tag for child in root}
     srdf = top.intersection(_SRDF_TAGS.split())
@@ -167,7 +167,9 @@ def parse_xml(xml: str | bytes, notes: list[str] | None = None) -> ET.Element:
     for child in root:
         space, colon, name = child.tag.rpartition(":")
         if colon and name in ("link", "joint") and space not in spaces:
-            raise UrdfFileError(f"the prefix of <{child.tag}> is not declared; write <{name}>")
+            raise UrdfFileError(
+                f"the prefix of <{plain(child.tag)}> is not declared; write <{name}>"
+            )
     return root
 
 

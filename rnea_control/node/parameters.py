@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnea_control.control import ControlLaw, ControllerSettings, Gains, TrajectorySettings, laws
-from rnea_control.exceptions import listed
+from rnea_control.exceptions import listed, quoted
 from rnea_control.model import RobotModel
 from rnea_control.parameters import table
 from rnea_control.parameters.parameter import (
@@ -80,16 +80,17 @@ def without_effect(names: Iterable[str], joints: Sequence[str]) -> Iterator[tupl
     of_others: dict[str, list[str]] = {}
     for name in names:
         if reason := meaningless(name):
-            what = f"parameter {name!r} of joint_trajectory_controller has no effect"
+            what = f"parameter {quoted(name)} of joint_trajectory_controller has no effect"
             yield "info", f"{what}: {reason}"
         elif joint := joint_of(name, PARAMETERS):
             of_others.setdefault(joint, []).append(name)
         else:
-            yield "warning", f"parameter {name!r} is not known and has no effect; is it misspelt?"
+            words = f"parameter {quoted(name)} is not known and has no effect; is it misspelt?"
+            yield "warning", words
     for joint, own in of_others.items():
         yield (
             "warning",
-            f"{listed(own)}: no effect, as {joint!r} is not in `joints`"
+            f"{listed(own)}: no effect, as {quoted(joint)} is not in `joints`"
             + (dotted_key(joint, joints)),
         )
 

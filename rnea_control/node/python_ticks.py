@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rnea_control.control import Event, Mode, SupervisionSettings
 from rnea_control.exceptions import ControllerError, TorqueError
-from rnea_control.messages.cdr import CdrError, boolean
+from rnea_control.messages.cdr import CdrError, boolean, decoding
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.state_intake import AnothersState
 from rnea_control.node.sentinel_link import SharedArm
@@ -196,6 +196,7 @@ class PythonTicks(SharedArm):
     ) -> bool:
         """Publishes the command for a state; whether it was one with a new stamp."""
         states, supervisor, handover = self.states, self.supervisor, self.handover
+        names = self.controller.model.joint_names
         stamp, age = self._take(state, count, publisher, taken_at)
         gap, now, step = states.gap(stamp), math.nan, 0
         if gap < 0.0 or gap > self.settings.state_timeout:
@@ -218,7 +219,8 @@ class PythonTicks(SharedArm):
                 return False
             supervisor.take_over(*self.state, "the sentinel commands no more")
         if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
-            self.controller.in_force = measured_efforts(state, self.controller.model.joint_names)
+            with decoding("joint_states"):
+                self.controller.in_force = measured_efforts(state, names)
         self._limit_rate(now, taken_at)
         if not supervisor.answer(now, states.q, states.v, self.command.torque):
             return False

@@ -359,7 +359,9 @@ class SentinelLink:
             service.remove_pending_request(future)
             raise ControllerError("the sentinel does not answer; call ~/resume again")
         if not answer.success:
-            raise ControllerError(f"the sentinel does not give the arm: {answer.message}")
+            raise ControllerError(
+                f"the sentinel does not give the arm: {plain(answer.message, LONGEST_REASON)}"
+            )
         if not self._loop.receive(asked_at, reason):
             raise ControllerError("the arm was given too late; the sentinel takes it again")
 

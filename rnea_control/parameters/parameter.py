@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rnea_control.exceptions import ParameterError
+from rnea_control.exceptions import ParameterError, quoted
 
 JOINT = "<joint>"
 
@@ -86,8 +86,10 @@ class Parameter:
         if converted is None or not self._within(converted):
             allowed = self.allowed
             article = "" if self.choices else "an " if allowed.startswith("i") else "a "
-            is_, end = ("not set", f": {self.meaning}") if value is None else (repr(value), "")
-            raise ParameterError(f"parameter {name!r} is {is_}; it must be {article}{allowed}{end}")
+            is_, end = ("not set", f": {self.meaning}") if value is None else (quoted(value), "")
+            raise ParameterError(
+                f"parameter {quoted(name)} is {is_}; it must be {article}{allowed}{end}"
+            )
         return converted
 
     def in_force(self, value: Any) -> Any:
@@ -225,6 +227,11 @@ def _converted(value: Any, kind: Any) -> Any:
         # A name must not be empty.
         return None if any(each is None or each == "" for each in elements) else elements
     if kind is float:
-        is_number = isinstance(value, (int, float)) and type(value) is not bool
-        return float(value) if is_number and math.isfinite(value) else None
+        if not isinstance(value, (int, float)) or type(value) is bool:
+            return None
+        try:
+            number = float(value)
+        except OverflowError:  # an integer of many digits
+            return None
+        return number if math.isfinite(number) else None
     return value if type(value) is kind else None

@@ -24,6 +24,7 @@ from rnea_control.control import Controller
 from rnea_control.control.handover import Handover
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.kernels.linking import barrier
+from rnea_control.messages.cdr import decoding
 from rnea_control.messages.state_intake import StateIntake
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.effort_command import Command
@@ -185,7 +186,8 @@ class ArmLoop:
     ) -> tuple[int, float]:
         """Takes a state in; returns its stamp [ns], and its age [s], NaN where that is not known.
         Arguments and errors as of `StateIntake.take`."""
-        stamp = self.states.take(state, count, publisher, now)
+        with decoding("joint_states"):
+            stamp = self.states.take(state, count, publisher, now)
         clock = time.time_ns() if self.system_time else self._clock.now().nanoseconds
         if stamp == 0:  # some hardware does not set it
             return clock, math.nan

@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import Controller
-from rnea_control.exceptions import ParameterError
+from rnea_control.exceptions import ParameterError, plain, quoted
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.ros.publishers import UNKNOWN
 from rnea_control.ros.rcl_calls import own_gid
@@ -23,6 +23,7 @@ try:
 except ModuleNotFoundError:  # Humble's tells no match
     PublisherEventCallbacks = None
 
+LONGEST_REASON = 500  # characters of rclpy's reason that are repeated
 # For the last torques to arrive: a subscription that hangs does not keep the process.
 LONGEST_WAIT = Duration(seconds=0.5)
 # The last torques come at this period, until the very last one and for this long at most, [s].
@@ -110,7 +111,8 @@ class EffortCommand(Command):
             self.publisher = node.create_publisher(Float64MultiArray, topic, qos, **options)
         except InvalidTopicNameException as error:
             raise ParameterError(
-                f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
+                f"parameter 'command_topic' is {quoted(topic)}; it must be a topic name "
+                f"({plain(str(error), LONGEST_REASON)})"
             ) from error
         self._node = node
         self.topic: str = self.publisher.topic_name

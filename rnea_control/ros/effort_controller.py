@@ -14,7 +14,7 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.client import Client
 from rclpy.task import Future
 
-from rnea_control.exceptions import listed
+from rnea_control.exceptions import listed, plain, quoted
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.guarded_node import GuardedNode
 
@@ -44,6 +44,7 @@ SWITCH_TIME = 3
 LONGEST_ANSWER = 5.0
 # Time that an active one may take to say its joints: an arm may be falling [s].
 LONGEST_SILENCE = 0.3
+LONGEST_REASON = 500  # characters of an answer that are repeated
 
 
 class EffortController:
@@ -212,7 +213,7 @@ class EffortController:
         self._take({each.name: each.state for each in answer.controller})
 
     def _take_switch(self, answer: SwitchController.Response) -> None:
-        reason = getattr(answer, "message", "")  # Humble's has none
+        reason = _reason_of(answer)
         refusal = "" if answer.ok else reason or "it gives no reason"
         if refusal and refusal != self.refusal:
             self._node.get_logger().warning(
@@ -223,7 +224,7 @@ class EffortController:
 
     def _take_deactivation(self, answer: SwitchController.Response) -> None:
         if not answer.ok:
-            reason = getattr(answer, "message", "") or "it gives no reason"
+            reason = _reason_of(answer) or "it gives no reason"
             self._node.get_logger().error(
                 f"{self._manager} does not deactivate {self.name}: {reason}; asked again"
             )
@@ -263,7 +264,7 @@ class EffortController:
         if interface.type == ParameterType.PARAMETER_STRING:
             name = interface.string_value
             if name not in ("", EFFORT):
-                return f"{self.name} commands {name!r}, not 'effort': set its interface_name"
+                return f"{self.name} commands {quoted(name)}, not 'effort': set its interface_name"
         theirs = list(joints.string_array_value)
         if joints.type != ParameterType.PARAMETER_STRING_ARRAY or theirs in ([], self._joints):
             return ""
@@ -274,7 +275,7 @@ class EffortController:
         )
 
     def _take(self, states: Mapping[str, str]) -> None:
-        state = states.get(self.name, NOT_LOADED)
+        state = plain(states.get(self.name, NOT_LOADED))
         self.manager_gone = self.manager_gone and not state
         if state == self.state:
             return
@@ -296,3 +297,8 @@ class EffortController:
             self._has_told, self._loaded_at = False, time.monotonic()
             self.ask_joints()
         self._on_change()
+
+
+def _reason_of(answer: SwitchController.Response) -> str:
+    """Why controller_manager does not switch; empty where it gives no reason, as Humble's."""
+    return plain(getattr(answer, "message", ""), LONGEST_REASON)

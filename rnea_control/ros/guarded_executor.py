@@ -51,7 +51,7 @@ class GuardedExecutor(SingleThreadedExecutor):
         except Exception as error:
             self._node.note_failure(
                 f"a callback has failed: {type(error).__name__}: {error}",
-                f"\n{traceback.format_exc()}",
+                traceback.format_exc(),
             )
             time.sleep(PAUSE)
 

@@ -27,7 +27,7 @@ from rclpy.service import Service
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
-from rnea_control.exceptions import ControllerError
+from rnea_control.exceptions import ControllerError, plain, quoted
 from rnea_control.ros.rclpy_internals import end_type_descriptions
 
 Callback = Callable[[Any, Any], Any]
@@ -40,6 +40,8 @@ OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.E
 THROTTLE = 1.0
 # More parameters than any robot has; each takes milliseconds to set.
 MOST_PARAMETERS = 1000
+# Characters of a line that are logged of what a callback has raised.
+LONGEST_FAILURE = 1000
 
 
 class GuardedNode(Node):
@@ -118,9 +120,15 @@ class GuardedNode(Node):
         return array
 
     def note_failure(self, what: str, details: str = "") -> None:
-        """Counts and logs what a callback has raised."""
+        """Counts and logs what a callback has raised.
+
+        Args:
+            what: a sentence, which may repeat what another process has sent.
+            details: lines that are logged after it; the same.
+        """
+        details = "".join(f"\n    {plain(line, LONGEST_FAILURE)}" for line in details.splitlines())
         self.failures += 1
-        self._new_failure = what
+        self._new_failure = what = plain(what, LONGEST_FAILURE)
         self.get_logger().error(what + details, throttle_duration_sec=THROTTLE)
 
     def new_failures(self) -> list[Finding]:
@@ -146,7 +154,7 @@ class GuardedNode(Node):
         if count > MOST_PARAMETERS:
             raise ControllerError(f"{count} parameters at once; send {MOST_PARAMETERS} at most")
         if isinstance(request, ChangeState.Request):
-            wanted = request.transition.label or request.transition.id
+            wanted = plain(request.transition.label) or request.transition.id
             possible = self._transitions()
             if not any(wanted in (each.label, each.id) for each in possible):
                 words = ", ".join(f"{each.label} ({each.id})" for each in possible) or "none"
@@ -162,8 +170,8 @@ class GuardedNode(Node):
             if wrong:
                 allowed = ", ".join(f"{value} ({name})" for value, name in types.items())
                 return (
-                    f"parameter {wrong[0].name!r} has a value of type {wrong[0].value.type}; it "
-                    f"must be one of {allowed}"
+                    f"parameter {quoted(wrong[0].name)} has a value of type "
+                    f"{wrong[0].value.type}; it must be one of {allowed}"
                 )
         return f"{type(error).__name__}: {error}"
 

@@ -174,7 +174,7 @@ class NodeParameters:
             return False
         self._known[name].check(name, value)
         if fixed and not self._known[name].live:
-            raise ParameterError(f"parameter {name!r} cannot change now; {self._remedy}")
+            raise ParameterError(f"parameter {quoted(name)} cannot change now; {self._remedy}")
         return True
 
     def _put_in_force(self, changes: list[RosParameter]) -> None:

@@ -67,8 +67,6 @@ class Chores:
             except Exception as error:
                 wait = retry.failed()
                 text = f"{name} has failed: {type(error).__name__}: {error}"
-                self._note_failure(
-                    f"{text}; tried again in {wait:g} s", f"\n{traceback.format_exc()}"
-                )
+                self._note_failure(f"{text}; tried again in {wait:g} s", traceback.format_exc())
             else:
                 retry.succeeded()

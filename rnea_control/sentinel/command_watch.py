@@ -12,7 +12,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control.belief import MOVING
 from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import CdrError, Float64MultiArrayError
-from rnea_control.messages.cdr import HEADER
+from rnea_control.messages.cdr import HEADER, decoding
 from rnea_control.messages.float64_multi_array import decode_command
 from rnea_control.ros.publishers import described, participant
 
@@ -155,7 +155,8 @@ class CommandWatch:
         if not same or speed <= MOVING:
             self._since, self._since_stamp, self._since_states = now, stamp, states
         try:
-            self._torque = decode_command(message, len(self._names), "a command")
+            with decoding("a command"):
+                self._torque = decode_command(message, len(self._names), "a command")
         except (CdrError, Float64MultiArrayError) as error:
             return str(error)
         torque, limit = np.abs(self._torque), self.effort_limit

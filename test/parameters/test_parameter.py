@@ -88,3 +88,11 @@ def test_what_a_value_puts_in_force_and_a_program_may_set() -> None:
             row.once_in_force.check("x", bad)
         with pytest.raises(ParameterError):
             row.check("x", good)
+
+
+def test_value_of_another_is_repeated_in_short_and_on_one_line() -> None:
+    parameter = WORDS["double, above 0"]
+    for value in ("\x1b[31m\n[FATAL]", "x" * 10**6, 10**5_000_000, [0.0] * 10**6):
+        with pytest.raises(ParameterError) as found:
+            parameter.check("gains.a\x1b[0m\n.p", value)
+        assert str(found.value).isprintable() and len(str(found.value)) < 300

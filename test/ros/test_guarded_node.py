@@ -130,6 +130,25 @@ def test_callback_that_raises_ends_nothing(asked: Asked) -> None:
     assert asked.ask(Trigger, "fine").message == ""
 
 
+def test_what_a_callback_repeats_of_others_forges_no_line(asked: Asked, capfd) -> None:
+    def repeats(*_: object) -> None:
+        raise ValueError("no such name: \x1b[31m\n[FATAL] [1.0] [rnea_controller]: forged")
+
+    asked.node.create_service(Trigger, "repeats", repeats)
+    timer = asked.node.create_timer(0.01, repeats)
+    asked.ask(Trigger, "repeats")
+    said: list[str] = []
+
+    def logged() -> bool:
+        said.extend(capfd.readouterr().err.splitlines())
+        return any("a callback has failed" in line for line in said)  # once a second at most
+
+    wait_for(logged, asked.spin)
+    asked.node.destroy_timer(timer)
+    assert any("forged" in line for line in said)
+    assert not any("\x1b" in line or line.startswith("[FATAL]") for line in said)
+
+
 def test_node_that_is_destroyed_leaves_the_graph_though_somebody_keeps_it(asked: Asked) -> None:
     node, seen = GuardedNode("ended", enable_rosout=False), asked.client.get_node_names
     executor = GuardedExecutor(node)
