@@ -122,7 +122,8 @@ class Bench:
         self.states = self.peer.create_publisher(JointState, "joint_states", LATCHED)
         topic = "rnea_controller/joint_trajectory"
         self.trajectories = self.peer.create_publisher(JointTrajectory, topic, 10)
-        self.peer.create_subscription(Float64MultiArray, COMMANDS, self._command, 10)
+        self.topic = str(parameters.get("command_topic", COMMANDS))
+        self.peer.create_subscription(Float64MultiArray, self.topic, self._command, 10)
         self.time = 1000.0
         if start:
             self.node.autostart()
@@ -137,7 +138,7 @@ class Bench:
                 and self.states.get_subscription_count()
                 and self.trajectories.get_subscription_count()
                 and self.node.loop.command.listeners()
-                and self.node.count_subscribers(COMMANDS)
+                and self.node.count_subscribers(self.topic)
             ),
             self.spin,
         )

@@ -108,8 +108,23 @@ class Observer:
         running = self._seen.parameters.get(self._controller)
         known = evidence.Configuration(running or self._seen.file_parameters)
         manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
-        effort_controller = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
-        return self._resolve(manager) if manager else "", effort_controller, topic
+        return self._resolve(manager) if manager else "", self._effort_controller(topic), topic
+
+    def _effort_controller(self, topic: str) -> str:
+        """The full name of the controller that subscribes to the commands, or of the one that the
+        topic's name tells; empty for none."""
+        of_topic = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
+        loaded = {each.name for each in self._seen.controllers or ()}
+        try:
+            infos = self._node.get_subscriptions_info_by_topic(topic)
+        except NOT_A_NAME:
+            return of_topic
+        found = sorted(
+            f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+            for info in infos
+            if info.node_name in loaded
+        )
+        return of_topic if not found or of_topic in found else found[0]
 
     def _resolve(self, name: str) -> str:
         """The full name of a topic or a node; the same name if it is none that ROS allows."""

@@ -263,6 +263,7 @@ class Configured:
         """Begins anew when somebody begins to take the commands."""
         if self._released:
             return
+        self.effort_controller.find()
         loop, topic, listening = self.loop, self.command.topic, False
         loop.supervisor.misfit = self.misfit
         subscribed = self.command.listeners(without=(SENTINEL, self._node.get_name())) > 0

@@ -144,7 +144,8 @@ FEEDBACK = (
 
 COMMANDS = (
     Parameter("command_topic", str, "effort_controller/commands",
-        "topic of the commands: that of a ForwardCommandController on effort interfaces"),
+        "topic of the commands: that of a ForwardCommandController on effort interfaces, which is "
+        "found by its subscription"),
     Parameter("command_reliability", str, "reliable",
         "QoS of the commands", choices=("reliable", "best_effort")),
 )

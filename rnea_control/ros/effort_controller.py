@@ -44,6 +44,7 @@ SWITCH_TIME = 3
 LONGEST_ANSWER = 5.0
 # Time that an active one may take to say its joints: an arm may be falling [s].
 LONGEST_SILENCE = 0.3
+NAMELESS_LOOKS = 3  # before a warning that no controller subscribes to the commands
 LONGEST_REASON = 500  # characters of an answer that are repeated
 
 
@@ -54,6 +55,9 @@ class EffortController:
     controller_manager knows which it is. It publishes that where it can (Jazzy and newer), and
     answers `list_controllers`, which is asked once a second elsewhere.
 
+    Which of its controllers it is, the graph tells: the one whose node subscribes to the commands.
+    Where none is known to, it is the one that the topic's name tells, `NAME/commands`.
+
     Args:
         node: of the controller.
         command_topic: the parameter, as the user has set it.
@@ -63,7 +67,7 @@ class EffortController:
         undo: takes it down again.
 
     Attributes:
-        name: of the effort controller; empty if the topic does not tell it.
+        name: of the effort controller; empty while it is not known.
         state: its lifecycle state, or "not loaded"; empty while it is not known.
         refusal: why it could not be activated; empty if it could, or was not asked for.
         manager_gone: whether controller_manager was there, and is not any more.
@@ -78,7 +82,8 @@ class EffortController:
         on_change: Callable[[], None],
         undo: ExitStack,
     ) -> None:
-        self.name = command_topic.removesuffix(COMMANDS).rpartition("/")[2]
+        prefix = command_topic.removesuffix(COMMANDS) if command_topic.endswith(COMMANDS) else ""
+        self.name = prefix.rpartition("/")[2]
         self.state = self.refusal = self._of_parameters = self._of_hardware = ""
         self._joints = list(joints)
         self._node, self._manager, self._on_change = node, manager, on_change
@@ -88,7 +93,10 @@ class EffortController:
         self._has_told = True  # its joints, or nothing can be asked
         self.was_active = self.manager_gone = False
         self._list: Client | None = None  # None without a controller_manager to ask
-        if not (manager and self.name and command_topic.endswith(COMMANDS)):
+        self._states: Mapping[str, str] | None = None  # of all its controllers, if they are known
+        self._parameters: Client | None = None  # of the effort controller
+        self._nameless = 0  # looks at which no name was known
+        if not manager:
             return
         if ListControllers is None:
             node.get_logger().info(
@@ -97,13 +105,14 @@ class EffortController:
             )
             return
         self._topic = node.resolve_topic_name(f"{manager}/activity")
+        self._commands = node.resolve_topic_name(command_topic)
         if ControllerManagerActivity is not None:
             heard = ControllerManagerActivity, self._topic, self._hear, LATCHED
             node.until(undo, "subscription", *heard)
         self._list = node.until(undo, "client", ListControllers, f"{manager}/list_controllers")
         self._switch = node.until(undo, "client", SwitchController, f"{manager}/switch_controller")
-        own = f"{command_topic.removesuffix(COMMANDS)}/get_parameters"
-        self._parameters = node.until(undo, "client", GetParameters, own)
+        undo.callback(self._ask_parameters_of, "")
+        self._ask_parameters_of(prefix)
         hardware = ListHardwareInterfaces, f"{manager}/list_hardware_interfaces"
         self._hardware = node.until(undo, "client", *hardware)
 
@@ -131,6 +140,9 @@ class EffortController:
 
     def look(self) -> None:
         """Once a second: whether controller_manager is still there, and what its joints are."""
+        if self.find():
+            self._on_change()
+        self._warn_nameless()
         if not self._has_told:
             self.ask_joints()
         if self._list is None or self._waits or self._node.count_publishers(self._topic):
@@ -139,7 +151,7 @@ class EffortController:
             self._ask(self._list.call_async(ListControllers.Request()), self._take_list)
         else:
             self.manager_gone = self.manager_gone or bool(self.state)
-            self._take({self.name: ""})
+            self._take(None)
 
     def begin(self) -> None:
         """The node was activated: `activate` may ask again."""
@@ -166,7 +178,7 @@ class EffortController:
     def deactivate(self) -> bool:
         """Asks for its deactivation, unless it is known to be inactive; whether it could be asked.
         To be called again until `takes_commands` is false."""
-        if self._list is None or not self._switch.service_is_ready():
+        if self._list is None or not self.name or not self._switch.service_is_ready():
             return False
         if self.state in ("", ACTIVE) and not self._waits:
             request = SwitchController.Request(
@@ -183,7 +195,7 @@ class EffortController:
         its interfaces; see `objection`."""
         if self._list is None:
             return
-        if self._parameters.service_is_ready():
+        if self._parameters is not None and self._parameters.service_is_ready():
             names = GetParameters.Request(names=[JOINTS, INTERFACE])
             future = self._parameters.call_async(names)
             future.add_done_callback(lambda done: self._take_joints(done.result()))
@@ -274,11 +286,26 @@ class EffortController:
             f"{self._node.get_name()} are {listed(self._joints)}; give both the same"
         )
 
-    def _take(self, states: Mapping[str, str]) -> None:
-        state = plain(states.get(self.name, NOT_LOADED))
-        self.manager_gone = self.manager_gone and not state
+    def _take(self, states: Mapping[str, str] | None) -> None:
+        """The states of all controllers have come; None where controller_manager is silent."""
+        self._states = states
+        self.manager_gone = self.manager_gone and states is None
+        if self.find():
+            self._on_change()
+
+    def find(self) -> bool:
+        """Looks again which of the controllers it is, and in which state; whether that has changed.
+        To be called when subscriptions to the commands have come or gone."""
+        if self._list is None:
+            return False
+        if self._states is None:
+            state = ""
+        elif self._find_name(self._states):
+            state = plain(self._states.get(self.name, NOT_LOADED))
+        else:
+            state = ""
         if state == self.state:
-            return
+            return False
         self.state = state
         if state == ACTIVE:
             self.was_active, self.refusal = True, ""
@@ -296,7 +323,42 @@ class EffortController:
         else:
             self._has_told, self._loaded_at = False, time.monotonic()
             self.ask_joints()
-        self._on_change()
+        return True
+
+    def _warn_nameless(self) -> None:
+        """Warns once if no controller has subscribed to the commands for some looks."""
+        nameless = self._states is not None and not self.name
+        self._nameless += nameless
+        if nameless and self._nameless == NAMELESS_LOOKS:
+            self._node.get_logger().warning(
+                f"no controller of {self._manager} is known to subscribe to {self._commands}: "
+                "whether the commands are applied is not known, and no effort controller is "
+                "activated. Set command_topic to the topic of one, such as "
+                'effort_controller/commands, or controller_manager to "" if none is meant to'
+            )
+
+    def _find_name(self, states: Mapping[str, str]) -> str:
+        """The name of the controller whose node subscribes to the commands, which becomes `name`.
+        Of several it is the present one, or one that is active."""
+        infos = self._node.get_subscriptions_info_by_topic(self._commands)
+        nodes = {info.node_name: info for info in infos if info.node_name in states}
+        if not nodes or self.name in nodes:
+            return self.name
+        name = min(nodes, key=lambda each: (states[each] != ACTIVE, each))
+        self._node.get_logger().info(
+            f"{plain(name)} of {self._manager} takes the commands: it subscribes to "
+            f"{self._commands}"
+        )
+        self.name = name
+        self._ask_parameters_of(f"{nodes[name].node_namespace.rstrip('/')}/{name}")
+        return name
+
+    def _ask_parameters_of(self, node: str) -> None:
+        """Asks this node for the joints from now on; nobody if it is empty."""
+        if self._parameters is not None:
+            self._node.destroy_client(self._parameters)
+        service = f"{node}/get_parameters"
+        self._parameters = self._node.create_client(GetParameters, service) if node else None
 
 
 def _reason_of(answer: SwitchController.Response) -> str:

@@ -14,6 +14,7 @@ from dds import JOINTS, ros, wait_for
 from diagnostic_msgs.msg import DiagnosticStatus
 from node_bench import GOOD, GRAVITY, Bench, Q, gravity_torque
 from rclpy.parameter import Parameter
+from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import Mode
 from rnea_control.ros.conventions import LATCHED
@@ -296,10 +297,54 @@ def test_arm_that_was_let_go_has_its_effort_controller_deactivated() -> None:
         assert bench.status.level == DiagnosticStatus.ERROR
 
 
-@pytest.mark.parametrize("names", [(f"{NAME}/commands", ""), ("drive/torques", "manager")])
-def test_without_a_name_nobody_is_asked(names: tuple[str, str]) -> None:
+def test_effort_controller_is_found_by_its_subscription() -> None:
+    """The command topic is remapped, and does not tell the controller's name."""
+    with ros(DOMAIN):
+        name, topic = f"n{next(NUMBERS)}", "drive/torques"
+        changes = {"command_topic": topic, "activate_effort_controller": True}
+        bench = Bench(namespace=name, **GOOD, **changes)
+        manager = Manager(bench)
+        manager.controller.create_subscription(Float64MultiArray, topic, print, 10)
+        try:
+            said(bench, "inactive")
+            bench.state()
+            until(bench, lambda: bench.node.loop.supervisor.streaming or manager.requests)
+            becomes(bench, listening=True)
+            (request,) = manager.requests
+            assert list(request.activate_controllers) == [NAME]
+            np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
+            manager.publish(**{NAME: "inactive"})
+            becomes(bench, listening=False)
+            manager.controller.set_parameters([Parameter("joints", value=JOINTS[::-1])])
+            manager.publish(**{NAME: "active"})
+            objects(bench, f"{NAME} has another order")
+        finally:
+            bench.destroy()
+
+
+def test_command_topic_of_no_controller_is_told(capfd) -> None:
+    with ros(DOMAIN):
+        bench = Bench(namespace=f"n{next(NUMBERS)}", **GOOD, command_topic="drive/torques")
+        manager = Manager(bench)
+        try:
+            words = "no controller of controller_manager is known to subscribe to /n"
+            err = ""
+
+            def told() -> bool:
+                nonlocal err
+                err += capfd.readouterr().err
+                return words in err
+
+            until(bench, told)
+            becomes(bench, listening=True)
+            assert not manager.requests
+        finally:
+            bench.destroy()
+
+
+def test_without_controller_manager_nobody_is_asked() -> None:
     with ExitStack() as undo:  # whatever is asked of this node is an error
-        nobody = EffortController(object(), names[0], JOINTS, names[1], lambda: None, undo)
+        nobody = EffortController(object(), f"{NAME}/commands", JOINTS, "", lambda: None, undo)
         nobody.look()
         nobody.activate()
         assert str(nobody).endswith("is not known") and nobody.takes_commands
