@@ -110,7 +110,14 @@ class LoopBench:
 class Bench:
     """A controller node and a peer that speaks for the robot, in one executor."""
 
-    def __init__(self, start: bool = True, namespace: str = "", **parameters: object) -> None:
+    def __init__(
+        self,
+        start: bool = True,
+        namespace: str = "",
+        topic: str = COMMANDS,
+        **parameters: object,
+    ) -> None:
+        parameters = {"command_topic": topic} | parameters
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
         self.node = ControllerNode(parameter_overrides=overrides, namespace=namespace)
         self.peer = rclpy.create_node("peer", namespace=namespace)
@@ -122,7 +129,7 @@ class Bench:
         self.states = self.peer.create_publisher(JointState, "joint_states", LATCHED)
         topic = "rnea_controller/joint_trajectory"
         self.trajectories = self.peer.create_publisher(JointTrajectory, topic, 10)
-        self.topic = str(parameters.get("command_topic", COMMANDS))
+        self.topic = topic
         self.peer.create_subscription(Float64MultiArray, self.topic, self._command, 10)
         self.time = 1000.0
         if start:

@@ -301,8 +301,7 @@ def test_effort_controller_is_found_by_its_subscription() -> None:
     """The command topic is remapped, and does not tell the controller's name."""
     with ros(DOMAIN):
         name, topic = f"n{next(NUMBERS)}", "drive/torques"
-        changes = {"command_topic": topic, "activate_effort_controller": True}
-        bench = Bench(namespace=name, **GOOD, **changes)
+        bench = Bench(namespace=name, topic=topic, **GOOD, activate_effort_controller=True)
         manager = Manager(bench)
         manager.controller.create_subscription(Float64MultiArray, topic, print, 10)
         try:
@@ -324,7 +323,7 @@ def test_effort_controller_is_found_by_its_subscription() -> None:
 
 def test_command_topic_of_no_controller_is_told(capfd) -> None:
     with ros(DOMAIN):
-        bench = Bench(namespace=f"n{next(NUMBERS)}", **GOOD, command_topic="drive/torques")
+        bench = Bench(namespace=f"n{next(NUMBERS)}", topic="drive/torques", **GOOD)
         manager = Manager(bench)
         try:
             words = "no controller of controller_manager is known to subscribe to /n"
