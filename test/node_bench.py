@@ -127,8 +127,8 @@ class Bench:
         self.commands: list[np.ndarray] = []
         self.changed: dict[str, object] = {}  # parameters by `set`, with the values before
         self.states = self.peer.create_publisher(JointState, "joint_states", LATCHED)
-        topic = "rnea_controller/joint_trajectory"
-        self.trajectories = self.peer.create_publisher(JointTrajectory, topic, 10)
+        trajectories = "rnea_controller/joint_trajectory"
+        self.trajectories = self.peer.create_publisher(JointTrajectory, trajectories, 10)
         self.topic = topic
         self.peer.create_subscription(Float64MultiArray, self.topic, self._command, 10)
         self.time = 1000.0
