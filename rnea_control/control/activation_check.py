@@ -146,6 +146,7 @@ class ActivationCheck:
         self._attempt_at, self._amplitude = float("inf"), np.zeros(model.nv)
         self._interruptions = self._standing = 0  # standing: states in a row of the same time
         self._stood_still = False  # for so long that torques led the arm on unseen
+        self._states, self._repeats = 0, False  # since the beginning; whether a time came twice
         self._obeyed = False  # whether the last command was the wanted torque
         self._judged: Recorded | None = None  # states and commands of the last attempt
 
@@ -179,7 +180,11 @@ class ActivationCheck:
         elapsed = t - controller.time
         self._standing = self._standing + 1 if elapsed == 0.0 else 0
         stands = self._standing * self._period > LONGEST_STANDSTILL * self._chip
-        self._stood_still |= stands
+        self._states, self._repeats = self._states + 1, self._repeats or elapsed == 0.0
+        # Stamps that repeat are no state's own: they also catch up.
+        shift = abs(t - self._begun_at - self._states * self._period)
+        ahead = self._repeats and shift > LONGEST_STANDSTILL * self._chip
+        self._stood_still |= stands or ahead
         if elapsed > longest_gap or elapsed < 0.0 or stands:
             self.interrupt()
         if not self.torque(t, q, v, self._wanted):
@@ -253,6 +258,7 @@ class ActivationCheck:
 
     def _begin(self, t: float, q: FloatArray) -> None:
         self._begun_at, self._attempt_at, self._period = t, np.inf, float("nan")
+        self._states, self._repeats = 0, False
         self._rows.clear()
         self._open[:] = True
         self._aborted = None

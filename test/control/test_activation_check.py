@@ -351,6 +351,25 @@ def test_time_that_stands_still_is_no_wrong_wire(begin: int, states: int, again:
     assert not arm.supervisor.verdict.wrong and arm.mode is Mode.HOLDING
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize("late", [1, 30])
+def test_time_that_is_late_and_catches_up_is_no_wrong_wire(late: int, wrong: bool) -> None:
+    """Every third stamp is one late in a healthy simulation, and a wrong wire is found; in one that
+    starves, the stamps are late by dozens, and catch up."""
+    arm = MiswiredArm(check="refuse", torques=reversed_at(0) if wrong else None)
+    last = 0.0
+    for k in range(300):
+        now = arm.t
+        if k % 3 == 2 if late == 1 else 11 <= k < 60 and k % 4:
+            arm.t = last
+        elif late > 1 and 11 <= k < 60:
+            arm.t = now - PERIOD * late * (60 - k) / 49
+        arm.supervisor.answer(arm.t, *arm.state(), arm.tau)
+        last, arm.t = arm.t, now
+        arm.wait()
+    assert arm.supervisor.verdict.wrong == (wrong and late == 1)
+
+
 def test_upright_arm_whose_joints_do_not_move_each_other_is_no_division_by_zero() -> None:
     path = Path(get_package_share_directory("rnea_control")) / "urdf" / "seven_axis_arm.urdf"
     model = RobotModel.from_urdf_file(path)
