@@ -297,7 +297,7 @@ class Configured:
         if found := self._other_commanders():
             return found
         for topic in shared:
-            names = sorted(set(publisher_names(node, topic)))
+            names = sorted(publisher_names(node, topic))  # also two of one name
             if len(names) > 1:
                 by = " and ".join(names)
                 return f"{topic} is published by {by}; only one may: end the others"
