@@ -28,6 +28,9 @@ from rnea_control.model import RobotModel
 FALL = 1.0
 # How often the reason for not starting, or for not seeing, is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
+# An obstacle counts as gone after a state without it for this long, while no subscriber applies the
+# commands: an arm that nobody holds swings, and bounces at its stops [s].
+LONGEST_BOUNCE = 5.0
 EXPLAINED = 0.4  # time before a fault in which its cause is looked for [s]
 FEWEST_STATES = 10  # that may tell a cause
 PUSH_AT_START = 3.0  # an unchecked arm that has just started is more likely miswired than pushed
@@ -250,7 +253,7 @@ class Supervisor(Machine):
         kind = "" if self.obstacle is None else self.obstacle.kind
         if kind == self._besides:
             self._besides_at = t
-        elif not self._besides or t - self._besides_at > COMPLAINT_PERIOD:
+        elif not self._besides or t - self._besides_at > LONGEST_BOUNCE:
             self._besides, self._besides_at = kind, t
 
     def _say_what_is_missing(self) -> None:

@@ -204,7 +204,7 @@ def test_arm_that_bounces_at_its_stops_while_nobody_listens_is_said_once() -> No
     arm = unheard_of()
     inside, outside = np.array([0.0, 2.99]), np.array([0.0, 3.05])
     for k in range(15000):
-        q = outside if k // 270 % 2 else inside
+        q = outside if k // 270 % 11 == 1 else inside
         arm.supervisor.answer(arm.t, q, np.array([0.0, 0.5]), arm.tau)
         arm.t += 0.001
     first, missing = arm.changes[1:3]
@@ -213,7 +213,7 @@ def test_arm_that_bounces_at_its_stops_while_nobody_listens_is_said_once() -> No
     assert missing[2] == f"{first[2]}; {besides}"
     arm.supervisor.hear_listeners(False, "as effort_controller is inactive")
     assert arm.supervisor.reason == f"as effort_controller is inactive; {besides}"
-    for _ in range(1100):
+    for _ in range(5100):
         arm.supervisor.answer(arm.t, inside, np.zeros(2), arm.tau)
         arm.t += 0.001
     assert arm.supervisor.reason == "as effort_controller is inactive"
