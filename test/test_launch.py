@@ -123,7 +123,7 @@ def test_two_arms_hear_one_description(tmp_path: Path) -> None:
     describer = rclpy.create_node("robot_state_publisher")
     describer.create_publisher(String, "robot_description", LATCHED).publish(String(data=urdf))
     sections = {
-        arm: {
+        f"/{arm}": {
             "rnea_controller": {
                 "ros__parameters": {
                     "joints": [joint],
@@ -132,7 +132,7 @@ def test_two_arms_hear_one_description(tmp_path: Path) -> None:
                 }
             }
         }
-        for arm, joint in (("/left", "shoulder"), ("/right", "elbow"))
+        for arm, joint in (("left", "shoulder"), ("right", "elbow"))
     }
     file = tmp_path / "arms.yaml"
     file.write_text(yaml.safe_dump(sections))
