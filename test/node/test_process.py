@@ -21,6 +21,8 @@ from surroundings import no_free_descriptor
 
 from rnea_control.dynamics import Workspace, gravity
 
+EMPTY_DOMAIN = 33 + int(os.environ["ROS_DOMAIN_ID"])  # nobody tells a description there
+
 
 @pytest.fixture(scope="module")
 def arm() -> Iterator[LockstepArm]:
@@ -62,7 +64,7 @@ def test_wrong_requests_are_answered_and_a_signal_leaves_a_holding_torque(arm: L
 def test_file_for_another_node_is_told_from_an_empty_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ROS_DOMAIN_ID", "87")
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(EMPTY_DOMAIN))
     file, own = tmp_path / "my_arm.yaml", "ros__parameters: {joints: [a]}"
     file.write_text(f"arm_controller: {{{own}}}\n/left: {{rnea_controller: {{{own}}}}}\n")
     words = (
@@ -83,7 +85,7 @@ def test_file_for_another_node_is_told_from_an_empty_one(
 def test_joint_names_with_a_dot(monkeypatch: pytest.MonkeyPatch) -> None:
     """As keys rcl misreads all but the first of a map; the nested maps that the message asks for
     are read."""
-    monkeypatch.setenv("ROS_DOMAIN_ID", "87")
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(EMPTY_DOMAIN))
     joints = ["arm.elbow", "arm.shoulder"]
     urdf = (
         two_link_arm().replace('"shoulder"', f'"{joints[1]}"').replace('"elbow"', f'"{joints[0]}"')
@@ -151,14 +153,14 @@ def test_diagnostics_go_on_without_a_free_descriptor(arm: LockstepArm) -> None:
 
 
 def test_closed_terminal_ends_a_controller_that_has_no_arm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROS_DOMAIN_ID", "87")
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(EMPTY_DOMAIN))
     with controller({**PATIENT, "robot_description": two_link_arm()}) as process:
         process.said("active: waiting for joint_states")
         assert process.stop(signal.SIGHUP) == 0, process.output
 
 
 def test_what_is_wrong_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROS_DOMAIN_ID", "87")  # where nobody tells a description
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(EMPTY_DOMAIN))  # where nobody tells a description
     wrong = {"robot_description": two_link_arm(), "contol_law": "pd", "control_law": "magic"}
     wrong |= {"gains": {"finger": {"p": 1.0, "d": 1.0}}}
     with ExitStack() as stack:

@@ -19,7 +19,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray
 from test_sentinel import PARAMETERS, RATE, TIMEOUT, Bench
 
-DOMAIN = 99
+DOMAIN = 95
 
 
 def sentinel(**changes: object) -> Process:
