@@ -383,8 +383,7 @@ _LETS_GO = Bound(rate=75.0, speed=math.inf, beyond=math.inf)
 _STOPS_AT_ONCE = Bound(astray=0.02, rest=300)
 # While nothing is measured for a second, the error of the model, here its friction, adds up.
 _STOPS_BY_THE_MODEL = Bound(rest=STOP + 300, speed=1.3)
-# The controller keeps the arm.
-_IS_NOT_REVOKED = r"(?s)\A(?!.*revoking)(?!.*guarded: )"
+_IS_NOT_REVOKED = r"(?s)\A(?!.*revoking)"
 
 _PROCESSES = (
     Fault("undisturbed", "nothing").by(undisturbed, Bound(astray=0.005, goal=0.002)),
