@@ -13,9 +13,10 @@ from pathlib import Path
 
 import yaml
 
-from rnea_control.exceptions import listed
+from rnea_control.exceptions import listed, plain
 
 PARAMETERS = "ros__parameters"
+LONGEST_PATH = 500  # characters of a file's path that a message repeats
 
 
 def section_of(node: str, arguments: Sequence[str]) -> dict[str, object]:
@@ -43,8 +44,9 @@ def missing_section(node: str, arguments: Sequence[str]) -> str:
         files[path] = others["/" + "/".join(name.strip("/") for name in names)] = None
     if not files:
         return ""
+    paths = ", ".join(plain(path, LONGEST_PATH) for path in files)
     return (
-        f"{listed(files)} has no parameters for {node}, only for {listed(others)}: give the "
+        f"{paths} has no parameters for {node}, only for {listed(others)}: give the "
         "section the name and namespace of this node, or /** for any"
     )
 
