@@ -34,7 +34,8 @@ from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.loop_records import LoopStatistics
 
 # No sentinel is there, and nobody waits until one must have been discovered.
-sentinel_link.DISCOVERY = presence.DISCOVERY = 0.0
+sentinel_link.DISCOVERY = 0.0
+presence.longest_discovery = lambda: 0.0
 
 COMMANDS = "effort_controller/commands"
 # The watchdog goes by real time, of which a busy machine may take a lot.

@@ -28,7 +28,7 @@ from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.attributed_subscription import AttributedSubscription
 from rnea_control.ros.conventions import COMMANDS, HELPER, LATCHED
-from rnea_control.ros.presence import DISCOVERY, FROM_SEVERAL
+from rnea_control.ros.presence import FROM_SEVERAL
 from rnea_control.ros.publishers import UNKNOWN, described, participant, publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import GID_SIZE, Taken
@@ -42,6 +42,9 @@ MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
 SILENT_LOOKS = 3
 # One that is to be relied on was heard within this, [s].
 FRESH = 0.5
+# A controller is activated only once others must have been discovered (presence.py). Age at which a
+# node that is not must have discovered a sentinel, on a machine that is not busy, [s].
+DISCOVERY = 1.0
 # Another publisher of its mode is followed once the one that is has been silent while that was
 # heard for this long, [s]: ten heartbeats.
 SILENCE = 1.0

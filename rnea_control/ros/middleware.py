@@ -23,6 +23,11 @@ LOCAL_ONLY = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_LOCALHOST_ONLY"
 # The transports of a process whose profile names none.
 BUILTIN = "FASTDDS_BUILTIN_TRANSPORTS"
 
+# Participants that the first announcements do not bring together discover one another at a periodic
+# one. Its period in Fast DDS, where no profile gives another, and what is added to it, [s]; and how
+# long discovery takes with another middleware, [s].
+ANNOUNCEMENT_PERIOD, DISCOVERY_MARGIN, OTHER_DISCOVERY = 3.0, 0.5, 1.0
+
 # For messages: its name, what sharing memory does, and what ends that.
 NAME = "Fast DDS"
 SHARES_MEMORY = (
@@ -92,6 +97,31 @@ def transports() -> Transports | None:
             text = Path(profile).read_text(encoding="utf-8", errors="replace")
     pairs = (f"{key}={value}" for key, value in LOCAL_ONLY.items() if given.get(key) == value)
     return Transports(profile, text, next(pairs, ""), given.get(BUILTIN, ""))
+
+
+def longest_discovery() -> float:
+    """How long a new participant may take to discover those that are there, [s]."""
+    settings = transports()
+    if settings is None:
+        return OTHER_DISCOVERY
+    period = _announcement_period(settings.profile_text or "")
+    return (ANNOUNCEMENT_PERIOD if period is None else period) + DISCOVERY_MARGIN
+
+
+def _announcement_period(profile: str) -> float | None:
+    """The period of a participant's announcements, [s]; None where the profile has none."""
+    try:
+        elements = list(ElementTree.fromstring(profile).iter())
+    except ElementTree.ParseError:
+        return None
+    for element in elements:
+        if element.tag.rpartition("}")[2] == "leaseAnnouncement":
+            parts = {child.tag.rpartition("}")[2]: child.text for child in element}
+            try:
+                return float(parts.get("sec") or 0) + 1e-9 * float(parts.get("nanosec") or 0)
+            except ValueError:  # such as DURATION_INFINITY
+                return None
+    return None
 
 
 def shared_memory_found() -> str:

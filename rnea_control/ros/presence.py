@@ -26,6 +26,7 @@ from rclpy.serialization import deserialize_message
 from rnea_control.exceptions import quoted
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.guarded_node import GuardedNode
+from rnea_control.ros.middleware import longest_discovery
 from rnea_control.ros.publishers import participant, publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import own_gid
@@ -36,15 +37,13 @@ STARTING, STARTED = "starting", "started"
 FROM_SEVERAL = QoSProfile(
     depth=32, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-# How long a new participant may take to discover those that are there, [s]: it is announced five
-# times within half of it, and on a busy machine answers come late.
-DISCOVERY = 1.0
 # How long a living one may take to send its latched message once it is discovered, [s].
 ANSWER = 1.0
 # How long one that goes first waits until the other one, which starts too, has gone, [s].
 LONGEST_TIE = 5.0
 # Between looks, [s].
 LOOK = 0.02
+LONGEST_SILENT = 1.0  # wait that the log does not mention [s]
 
 
 class Presence:
@@ -59,7 +58,7 @@ class Presence:
 
     def __init__(self, node: GuardedNode) -> None:
         self._node = node
-        self._born = time.monotonic()
+        self._born, self._discovery = time.monotonic(), longest_discovery()
         self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, LATCHED)
         self._where = f"process {os.getpid()} on {socket.gethostname()}"
         gid = own_gid(self._publisher)
@@ -73,6 +72,11 @@ class Presence:
         Empty without one. The first call waits until all must have answered."""
         if self._alone:
             return ""
+        left = self._born + self._discovery - time.monotonic()
+        if left > LONGEST_SILENT:
+            self._node.get_logger().info(
+                f"looks for another {self._node.get_fully_qualified_name()} for {left:.1f} s"
+            )
         heard = RawSubscription(
             self._node, DiagnosticStatus, TOPIC, FROM_SEVERAL, own_context=False
         )
@@ -104,7 +108,7 @@ class Presence:
             silent = [each for each in there if each not in others]
             unanswered = len(silent) > 0 and len(there) > len(others)
             waits = unanswered and any(now - listed[each] < ANSWER for each in silent)
-            if not waits and not ties and now - self._born >= DISCOVERY:
+            if not waits and not ties and now - self._born >= self._discovery:
                 self.dead = frozenset(silent)
                 return ""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from loopback import PROFILE
 
-from rnea_control.ros.middleware import BUILTIN, LOCAL_ONLY, PROFILES, transports
+from rnea_control.ros.middleware import BUILTIN, LOCAL_ONLY, PROFILES, longest_discovery, transports
 
 CONFIG = Path(__file__).parents[2] / "config"
 # Says what is expected, and what the process has mapped.
@@ -99,3 +99,21 @@ def probed(*arguments: str) -> list[str]:
     command = [sys.executable, "-c", PROBE, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ("", 3.5),
+        ("fastdds_localhost.xml", 1.5),
+        ("fastdds_real_time.xml", 1.5),
+    ],
+)
+def test_discovery_is_waited_for_as_long_as_the_profile_says(
+    monkeypatch: pytest.MonkeyPatch, profile: str, expected: float
+) -> None:
+    for name in PROFILES:
+        monkeypatch.delenv(name, raising=False)
+        if profile:
+            monkeypatch.setenv(name, str(Path(__file__).parents[2] / "config" / profile))
+    assert longest_discovery() == expected
