@@ -210,7 +210,9 @@ class TrajectoryBench:
     def first_steps(self) -> None:
         """Has a controller that was just activated hold the arm; its topics may be new."""
         received, sent = self.arm.node.commands_received, 0
+        deadline = time.monotonic() + PATIENCE
         while self.arm.node.commands_received == received:
+            assert time.monotonic() < deadline, "the controller does not hold the arm"
             self.arm.node.publish_state()
             sent += 1
             self._spin_for(RETRY, lambda: self.arm.node.commands_received > received)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control import belief, layout, motion, motion_watch, step
+from rnea_control.control import belief, layout, motion, motion_watch, step, unrest
 from rnea_control.control.controller_state import NOTHING_TO_FOLLOW, ControllerState, StepRows
 from rnea_control.control.feasibility import controllable
 from rnea_control.control.laws import Model, is_hand_law
@@ -151,6 +151,15 @@ class Controller(StepRows):
     def arresting(self) -> bool:
         """Whether a moving arm is being brought to rest after a fault, or as it was caught."""
         return not math.isnan(self.rows[layout.BRAKED_SINCE, 0])
+
+    @property
+    def joints_move(self) -> bool:
+        """Whether a joint was measured to move in the last state; false while none comes, or the
+        noise of the velocities is not known yet."""
+        v = self.last_state[1]
+        return (
+            not self.predicting and unrest.moving_joint(self._settings_in_force, self.rows, v) >= 0
+        )
 
     @property
     def restless(self) -> bool:

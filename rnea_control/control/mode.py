@@ -231,7 +231,7 @@ class Machine:
         if self.mode not in HAS_ARM:
             return False
         self._ending = self._ending or self.happen(Event.ENDING, reason)
-        return self.controller.is_moving
+        return self.controller.is_moving or self.controller.joints_move
 
     def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:
         """Brakes and holds, and takes no trajectory before all who have pressed it have released it

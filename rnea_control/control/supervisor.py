@@ -144,8 +144,7 @@ class Supervisor(Machine):
             self.refuse_step(error, t, q, v)
             raise
         self._bad_in_row = 0
-        # While it waits, not every state is answered.
-        if self.mode is not Mode.WAITING and self.state_period.measure(t, v):
+        if self.state_period.measure(t, v):
             noise, model = self.state_period.velocity_noise, self.controller.model
             momentum = feasibility.momentum_noise(model, self._workspace, q, noise)
             self.controller.expect_noise(noise, momentum)

@@ -121,7 +121,8 @@ class ControllerNode(ArmNode, LifecycleNode):
         if self.trigger_configure() == SUCCESS:
             active = self.trigger_activate() == SUCCESS
             self.refusal = self._rival  # both would answer every request
-            self._awaits_sentinel = not active and not self._rival
+            needs_sentinel = self.parameters["require_sentinel"]
+            self._awaits_sentinel = needs_sentinel and not active and not self._rival
             if self._awaits_sentinel:
                 self.get_logger().info("activates by itself once rnea_sentinel is there")
 

@@ -117,3 +117,13 @@ def test_a_new_activation_forgets_unrest() -> None:
     arm.supervisor.happen(Event.DEACTIVATED, "a test")
     arm.supervisor.activate()
     assert not arm.supervisor.controller.restless
+
+
+def test_a_controller_that_ends_waits_for_joints_that_still_move() -> None:
+    """Those of an arm that lags behind the stop, say by its gains or its torque rate."""
+    arm = Held()
+    assert not arm.supervisor.end("a test")
+    arm.state(NONE, np.array([0.0, 3.0 * RESTING_SPEED]))
+    assert arm.supervisor.end("a test") and not arm.supervisor.controller.is_moving
+    arm.rest(0.1)
+    assert not arm.supervisor.end("a test")
