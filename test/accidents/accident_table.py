@@ -116,15 +116,18 @@ def _of_all(kinds: Iterable[str], catalogue: object) -> list[tuple[str, int]]:
 
 def run_healthy() -> int:
     """Runs right arms; how many were stopped."""
-    stopped = total = 0
+    stopped = restless = total = 0
     with Pool() as pool:
         for outcomes in pool.imap(_healthy, _of_all(KINDS, healthy)):
             for title, outcome in outcomes:
                 total += 1
-                if outcome.mode is not Mode.HOLDING or outcome.refused:
+                if outcome.mode is Mode.BRAKING and "although it is held" in outcome.cause:
+                    restless += 1
+                    print(f"{title}: {outcome.cause}", flush=True)
+                elif outcome.mode is not Mode.HOLDING or outcome.refused:
                     stopped += 1
                     print(f"{title}: {outcome.mode.value}, {outcome.cause}", flush=True)
-    print(f"{stopped} of {total} healthy runs were stopped")
+    print(f"{stopped} of {total} healthy runs were stopped; {restless} did not come to rest")
     return stopped
 
 
