@@ -199,6 +199,8 @@ class SentinelNode(ArmNode):
         event = self._statements.current.parameters
         if event is None or event is self._taken or self.guard is None:
             return
+        if self._statements.commander is None and self.guard.holds:
+            return  # perhaps of one that does not have the arm
         try:
             self._take_over(values_in_event(event, self.parameters["joints"]))
         except (ParameterError, ParameterNotDeclaredException) as error:
