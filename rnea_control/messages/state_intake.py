@@ -24,15 +24,21 @@ from rnea_control.messages.joint_state import OTHER_LAYOUT, Layout, decode, refu
 # Rows of the numbers. Of the publisher that is followed: whether its GID is known, the two words of
 # that, and the number of its next message, -1 where it gives none. `missed`, `begun`, the stamp
 # that time is counted from, `stamp`, by how much time is ahead of that, and the most that it was,
-# [ns].
+# [ns]; the stamp after which states are counted, [ns], and how many have been, lost ones too.
 GID_KNOWN, GID_LOW, GID_HIGH, NEXT, MISSED, BEGUN, ORIGIN, STAMP, AHEAD, MOST_AHEAD = range(10)
+COUNTED_FROM, COUNTED = 10, 11
 # Rows of the times, [s]: `time`, `came_at`, `interval` and `period`; when the last state was
 # placed; when the followed publisher was heard, and `silence`.
 TIME, CAME_AT, INTERVAL, PERIOD, PLACED_AT, HEARD_AT, SILENCE = range(7)
-NUMBERS, TIMES = 10, 7
+NUMBERS, TIMES = 12, 7
 
 # A number this much higher than the last one is still the same publisher's.
 MOST_MISSED = 1000
+
+# States over which the distance of their stamps is averaged, at most.
+MOST_COUNTED = 4096
+# Time that is ahead of the stamps goes on slower by this part of it, so that it never runs away.
+SLOWER = 256
 
 # The longest message that is read, in bytes; a thousand joints take less than half.
 LONGEST = 1 << 17
@@ -77,23 +83,33 @@ def gap(n: IntArray, t: FloatArray, stamp: int) -> float:
 def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step: int) -> None:
     """Gives a state its time: as the stamps go if `time` is NaN; else time goes on from there.
 
-    It goes on by `step` at least, [ns], with a stamp that is repeated, and with each state that was
-    lost: where stamps come late, from a simulation's clock, they stand still while the arm does
-    not.
+    Where stamps come late, from a simulation's clock, they stand still or creep while the arm moves
+    on. There time goes on by `step`, [ns], with each state, lost ones too, and waits for no stamp:
+    it is ahead of the stamps until they have caught up. States that share a stamp because their
+    clock is slow are closer together than `step`: on average as the stamps go.
     """
     period = gap(n, t, stamp)
-    repeated = n[BEGUN] != 0 and stamp == n[STAMP]
-    late = step * (1 + n[MISSED]) - (stamp - n[STAMP])
-    n[AHEAD] = n[AHEAD] + late if late > 0 and (repeated or n[MISSED] > 0) else 0
+    states = 1 + n[MISSED]
+    if n[BEGUN] == 0:
+        n[STAMP] = n[COUNTED_FROM] = stamp
+        n[COUNTED] = -states  # this one is none after it
+    n[COUNTED] += states
+    if n[COUNTED] > MOST_COUNTED:  # what was long ago counts less and less
+        n[COUNTED] //= 2
+        n[COUNTED_FROM] += (stamp - n[COUNTED_FROM]) // 2
+    mean = (stamp + n[AHEAD] - n[COUNTED_FROM]) // max(n[COUNTED], 1)
+    step = min(step, mean - mean // SLOWER)
+    n[AHEAD] = max(n[AHEAD] + step * states - (stamp - n[STAMP]), 0)
     n[MOST_AHEAD] = max(n[MOST_AHEAD], n[AHEAD])
     if n[BEGUN] == 0:
         n[BEGUN], n[ORIGIN], t[CAME_AT] = 1, stamp, now
-    if stamp != n[STAMP]:
+    elif stamp != n[STAMP]:
         t[CAME_AT] = now
     if math.isnan(time):
         time = max((stamp - n[ORIGIN] + n[AHEAD]) * 1e-9, t[TIME])
     else:
         n[ORIGIN], period = stamp - round(time * 1e9), 0.0
+        n[COUNTED_FROM], n[COUNTED], n[AHEAD] = stamp, 0, 0
     t[PERIOD] = period
     n[STAMP], t[TIME] = stamp, time
     t[INTERVAL], t[PLACED_AT] = now - t[PLACED_AT], now

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rnea_control.messages.state_intake import GID_KNOWN, MISSED, MOST_MISSED, StateIntake, follow
+from rnea_control.messages.state_intake import (
+    COUNTED,
+    COUNTED_FROM,
+    GID_KNOWN,
+    MISSED,
+    MOST_MISSED,
+    StateIntake,
+    follow,
+)
 
 SILENCE = 0.1
 ONE, TWO = (1, 11, 12), (1, 11, 13)
@@ -68,12 +76,62 @@ def test_publishers_are_told_by_their_gids_whatever_their_numbers() -> None:
     assert np.array_equal(hear.intake.numbers[GID_KNOWN : MISSED - 1], TWO)
 
 
-def test_time_goes_on_with_a_repeated_stamp_by_the_lost_states_too() -> None:
+def placed(stamps: list[int], counts: list[int] | None = None, step: int = 1000) -> np.ndarray:
+    """Times of states with these stamps, [us], where stamps may be late, [us]."""
+    hear, times = Follower(), []
+    for k, stamp in enumerate(stamps):
+        hear(counts[k] if counts else k, 0.001 * k)
+        hear.intake.place(stamp * 1000, 0.001 * k, step=step * 1000)
+        times.append(1e6 * hear.intake.time)
+    return np.array(times)
+
+
+def late_stamps(rng: np.random.Generator, states: int = 20_000) -> np.ndarray:
+    """Stamps of states that come each ms, of a clock that stands still, creeps or runs behind for a
+    while, and catches up, [us]."""
+    now, late = 1000 * np.arange(states), np.zeros(states)
+    for begin in range(500, states - 500, 500):
+        lag, rise, stay = rng.uniform(0.0, 60e3), rng.integers(60, 200), rng.integers(1, 200)
+        late[begin : begin + rise] = np.linspace(0.0, lag, rise)
+        late[begin + rise : begin + rise + stay] = lag
+    return np.maximum.accumulate(((now - late) // 1000 * 1000).astype(int))
+
+
+def test_time_goes_on_with_the_states_where_stamps_are_late() -> None:
     """A simulation's clock is late on a busy computer, which loses states then."""
-    hear, step = Follower(), 1_000_000
-    states = ((7, 10, 0), (8, 10, 1), (12, 10, 5), (20, 11, 13), (21, 12, 13), (22, 25, 15))
-    for number, stamp, time in states:
-        at = 0.001 * time
-        hear(number, at)
-        hear.intake.place(stamp * step, at, step=step)
-        assert hear.intake.time == pytest.approx(at)
+    begun = range(200)
+    stamps = [*begun, *(200 + ms for ms in (0, 1, 2, 3, 3, 3, 4, 5, 16, 17))]
+    numbers = [*begun, *(200 + ms for ms in (0, 1, 2, 3, 4, 8, 14, 15, 16, 17))]
+    times = placed([1000 * stamp for stamp in stamps], numbers)
+    assert times == pytest.approx(1000.0 * np.array(numbers), abs=1e3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_late_stamps_make_no_time_stand_still_or_jump(seed: int) -> None:
+    stamps = late_stamps(np.random.default_rng(seed))
+    assert np.diff(stamps).max() > 20e3  # they jump
+    off = placed(stamps.tolist()) - 1000.0 * np.arange(len(stamps))
+    assert np.abs(off).max() < 3e3
+    assert np.diff(off).min() > -10.0  # a hundredth of the time between states
+
+
+@pytest.mark.parametrize("share", [2, 10])
+def test_states_that_share_the_stamps_of_a_slow_clock_are_not_counted_twice(share: int) -> None:
+    now = 1000 * np.arange(20_000)
+    stamps = now // (1000 * share) * (1000 * share)
+    off = placed(stamps.tolist(), step=1000 * share) - now
+    assert np.abs(off).max() < 1e3 * share
+
+
+def test_distance_of_stamps_is_found_again_after_a_long_pause() -> None:
+    """While a simulation is paused its states go on with one stamp."""
+    stamps = [*range(0, 5_000), *[5_000] * 20_000, *range(5_000, 15_000)]
+    hear = Follower()
+    for k, stamp in enumerate(stamps):
+        hear(k, 0.001 * k)
+        hear.intake.place(
+            stamp * 1_000_000, 0.001 * k, step=0 if 5_000 <= k < 25_000 else 1_000_000
+        )
+    assert hear.intake.time == pytest.approx(14.999)
+    counted = hear.intake.numbers[COUNTED]
+    assert (stamps[-1] * 1_000_000 - hear.intake.numbers[COUNTED_FROM]) / counted > 0.9e6

@@ -162,7 +162,7 @@ def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() 
     loop.attend()  # the period is known
     for k in range(60):
         bench.tick(59_000_000, [0.3, -0.4 + 0.0003 * k])
-    assert loop.now == pytest.approx(0.059 + 0.059)
+    assert loop.now == pytest.approx(0.059 + 0.059, abs=3e-3)
     first, *_, last = bench.command.sent[60:]
     assert np.abs(last - first).max() > 0.15
     bench.tick(130_000_000, [0.3, -0.382])
