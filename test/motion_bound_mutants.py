@@ -1,54 +1,34 @@
 """Breaks the bounds of the motion, the arrest and what follows it, one line at a time, and tells
 which tests fail then.
 
-Run with NUMBA_DISABLE_JIT=1, so that a changed source is in force at once. Prints one line of JSON
-for each mutant: its name, and the first test that fails; empty if none does.
+Run with NUMBA_DISABLE_JIT=1, so that a changed source is in force at once.
 """
 
 from __future__ import annotations
 
-import contextlib
-import inspect
-import io
-import json
-import multiprocessing
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
 
-import pytest
-
-from rnea_control.control import arrest, motion_watch, output_stage, step
+from mutants import Mutant, report
 
 FOLDER = Path(__file__).parent / "control"
 TESTS = [str(FOLDER / f"test_{name}.py") for name in ("arrest", "letting_go", "motion_watch")]
-PARALLEL = 2
-
-
-class Mutant(NamedTuple):
-    """One change of a source: `old` stands there once, and becomes `new`."""
-
-    module: ModuleType
-    old: str
-    new: str
 
 
 def _watch(old: str, new: str) -> Mutant:
-    return Mutant(motion_watch, old, new)
+    return Mutant("rnea_control.control.motion_watch", old, new)
 
 
 def _arrest(old: str, new: str) -> Mutant:
-    return Mutant(arrest, old, new)
+    return Mutant("rnea_control.control.arrest", old, new)
 
 
 def _release(old: str, new: str) -> Mutant:
-    return Mutant(output_stage, old, new)
+    return Mutant("rnea_control.control.output_stage", old, new)
 
 
 def _step(old: str, new: str) -> Mutant:
-    return Mutant(step, old, new)
+    return Mutant("rnea_control.control.step", old, new)
 
 
 MUTANTS = {
@@ -230,53 +210,5 @@ MUTANTS = {
 }
 
 
-def mutated(mutant: Mutant) -> str:
-    """The source of its module with the change."""
-    text = inspect.getsource(mutant.module)
-    assert not mutant.old or text.count(mutant.old) == 1, (mutant.module.__name__, mutant.old)
-    return text.replace(mutant.old, mutant.new, 1) if mutant.old else text
-
-
-class FirstFailure:
-    """Plugin of pytest: which test has failed."""
-
-    name = ""
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.name:
-            self.name = report.nodeid.rpartition("/")[2]
-
-
-def _first_failure(mutant: Mutant, sender) -> None:
-    """In a process of its own: the modules that it changes are not whole any more."""
-    for module in (arrest, motion_watch, output_stage, step):
-        # `step` keeps functions of the others.
-        source = mutated(mutant) if module is mutant.module else inspect.getsource(module)
-        exec(compile(source, module.__file__, "exec"), module.__dict__)
-    plugin, unheard = FirstFailure(), io.StringIO()
-    with contextlib.redirect_stdout(unheard), contextlib.redirect_stderr(unheard):
-        quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=100"]
-        status = pytest.main([*quiet, *TESTS], [plugin])
-    sender.send(plugin.name or (f"pytest: {status}" if status else ""))
-
-
-def noticed(name: str) -> str:
-    """The first test that a mutant makes fail; empty if none does."""
-    fork = multiprocessing.get_context("fork")
-    receiver, sender = fork.Pipe(duplex=False)
-    process = fork.Process(target=_first_failure, args=(MUTANTS[name], sender))
-    process.start()
-    sender.close()
-    try:
-        answer: str = receiver.recv()
-    except EOFError:
-        answer = "the process has ended"
-    process.join()
-    return answer
-
-
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or list(MUTANTS)
-    with ThreadPoolExecutor(PARALLEL) as threads:
-        for name, answer in zip(wanted, threads.map(noticed, wanted), strict=True):
-            print(json.dumps([name, answer]), flush=True)
+    report(MUTANTS, TESTS, sys.argv[1:])

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ament_index_python.packages import get_package_share_directory
+from default_safety import default_safety
 from miswired_arm import (
     FRICTION,
     PERIOD,
@@ -19,10 +20,11 @@ from miswired_arm import (
     reversed_at,
     scaled,
 )
+from robots import LIMIT, two_link_arm
 
 from rnea_control.control import ControllerSettings, Gains, Mode, activation_check
 from rnea_control.control.activation_check import MOST_INTERRUPTIONS, Verdict
-from rnea_control.dynamics import Workspace, gravity
+from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 
@@ -396,3 +398,55 @@ def test_codes_are_orthogonal_and_have_no_mean(rows: int) -> None:
     codes = activation_check._hadamard(rows)
     np.testing.assert_array_equal(codes @ codes.T, rows * np.eye(rows))
     assert (codes[1:].sum(axis=1) == 0.0).all()
+
+
+# A light arm behind strong motors.
+
+
+def first_codes(velocity_limit: float) -> tuple[RobotModel, np.ndarray]:
+    """The codes of the first attempt at an arm with motors of a hundred times the torque, by the
+    velocity limit of its joints [rad/s]; shape (n, 2)."""
+    strong = LIMIT.replace('"100"', '"10000"').replace('"10"', f'"{velocity_limit}"')
+    urdf = two_link_arm().replace(LIMIT, strong)
+    model = RobotModel.from_urdf_string(urdf)
+    settings = ControllerSettings(Gains.uniform(2, 1.0, 1.0), safety=default_safety(model))
+    check = activation_check.ActivationCheck(model, settings)
+    q, v, tau, rows = np.array([0.3, -0.5]), np.zeros(2), np.zeros(2), []
+    for k in range(95):
+        assert check.torque(k * PERIOD, q, v, tau)
+        check.sent(k * PERIOD, q, v, tau)
+        rows.append(tau.copy())
+    return model, np.array(rows) - gravity(model, Workspace(model), q, v)
+
+
+@pytest.mark.parametrize(
+    ("velocity_limit", "by_speed"), [(1.0, True), (100.0, False)], ids=["speed", "way"]
+)
+def test_codes_lead_a_light_joint_neither_fast_nor_far(
+    velocity_limit: float, by_speed: bool
+) -> None:
+    model, codes = first_codes(velocity_limit)
+    matrix = crba(model, Workspace(model), np.array([0.3, -0.5]), np.zeros((2, 2)))
+    for j in range(2):  # each joint's code by itself
+        torque = np.where(np.arange(2) == j, codes, 0.0)
+        speeds = PERIOD * np.cumsum(torque @ np.linalg.inv(matrix), axis=0)
+        ways = PERIOD * np.cumsum(speeds, axis=0)
+        speed, way = np.abs(speeds).max() / velocity_limit, np.abs(ways).max()
+        assert 0.0 < speed < 0.115 and 0.0 < way < 0.02
+        assert speed > 0.09 if by_speed else way > 0.016
+
+
+def test_arm_that_creeps_away_moves_off_after_six_hundredths_of_a_radian() -> None:
+    arm = MiswiredArm()
+    check = activation_check.ActivationCheck(arm.model, arm.controller.settings)
+    check.torque(0.0, START, np.zeros(7), np.zeros(7))
+    for j in range(7):
+        step = np.eye(7)[j]
+        assert not check.moves_off(START + 0.058 * step)
+        assert check.moves_off(START - 0.062 * step)
+
+
+def test_velocities_beyond_all_numbers_are_wrong_and_no_overflow() -> None:
+    with np.errstate(over="raise", invalid="raise"):
+        run = Checked(velocities=scaled(1e200, 2))
+    assert run.verdict.wrong
