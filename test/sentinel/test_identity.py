@@ -11,6 +11,7 @@ import rclpy
 from dds import ARM, JOINTS, LATCHED, Process, controller, ros, trajectory, wait_for
 from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import TransitionEvent
+from loopback import PROFILE
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.context import Context
 from rclpy.node import Node
@@ -19,7 +20,16 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray
 from test_sentinel import PARAMETERS, RATE, TIMEOUT, Bench
 
+from rnea_control.ros.middleware import PROFILES
+
 DOMAIN = 95
+
+
+@pytest.fixture(autouse=True)
+def product_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Participants announce themselves as those of a robot do."""
+    for variable in PROFILES:
+        monkeypatch.setenv(variable, PROFILE)
 
 
 def sentinel(**changes: object) -> Process:
