@@ -258,7 +258,7 @@ class ControlLoop(PythonTicks):
             self.log.say(
                 "warning",
                 "stamps",
-                f"the stamps of joint_states stood still for {ahead:.2f} s while the arm moved, as "
+                f"the stamps of joint_states fell behind by {ahead:.2f} s while the arm moved, as "
                 "/clock was late: give its bridge and the simulator more CPU time",
             )
         self.log.flush()
