@@ -59,23 +59,14 @@ MUTANTS = {
     "no torque is doubtful": _check("DOUBTFUL = 0.1 ", "DOUBTFUL = 10.0 "),
     "each torque is doubtful": _check("DOUBTFUL = 0.1 ", "DOUBTFUL = 1e-4 "),
     "sign is not tried": _check("for each in (-own, *others)", "for each in others"),
-    "other joints are not tried": _check("for each in (-own, *others)", "for each in (-own,)"),
     "units are not tried": _check("for factor in (10.0, 100.0):", "for factor in ():"),
     "silent joints are right": _check("fit.loss < LOST and", ""),
     "velocities are right": _check("if words := self._contradiction(answer):", "if False:"),
     "velocities are wrong": _check("RATIO = 0.6, 1.6", "RATIO = 0.999, 1.001"),
-    "velocities without noise": _check("4.0 * noise[j]", "0.0 * noise[j]"),
     "no delay is looked for": _check("if wrong and not aborted and (late", "if False and (late"),
-    "known delay is a finding": _check("if not delay > self._delay or", "if not delay > 0.0 or"),
-    "joints at a stop are pushed": _check("np.where(self._at_stop(), 0.0, pushed)", "pushed"),
-    "joints of a wrong arm are verified": _check(
-        "~self._open if not wrong else", "~self._open if True else"
-    ),
     "joints that have answered hang": _check("HOLDING = 100.0, 20.0", "HOLDING = 0.0, 0.0"),
     # Which mistake it is.
-    "no mistake explains anything": _search("USUAL = 13.0", "USUAL = 0.0"),
     "each mistake explains anything": _search("    if least > most:\n        return NONE\n", ""),
-    "no evidence is needed": _search("EVIDENCE = 12.0", "EVIDENCE = -1e9"),
     "evidence is never enough": _search("EVIDENCE = 12.0", "EVIDENCE = 1e9"),
     "pushes explain nothing": _search(
         "push_factor * _push_score(answer, judge, own))", "math.inf)"
@@ -96,7 +87,6 @@ MUTANTS = {
     ),
     "no units of a joint": _search("JOINT_UNITS = (-1.0, 0.0, 0.1, 10.0)", "JOINT_UNITS = (-1.0,)"),
     "no gravity": _search("EARTH = (8.0, 11.5)", "EARTH = (80.0, 115.0)"),
-    "gravity of any size": _search("EARTH = (8.0, 11.5)", "EARTH = (0.0, 1e9)"),
     "compensation is not tried": _search("hardware_adds_gravity=adds)", ")"),
     "velocities that positions agree with": _search(
         "if not _contradiction(answer, velocities) < _contradiction(answer, answer.v):", "if False:"

@@ -446,6 +446,23 @@ def test_arm_that_creeps_away_moves_off_after_six_hundredths_of_a_radian() -> No
         assert check.moves_off(START - 0.062 * step)
 
 
+def test_one_wrong_velocity_ends_no_check() -> None:
+    calls = iter(range(1_000_000))
+
+    def glitch(v: np.ndarray) -> np.ndarray:
+        return v + (2.0 if next(calls) == 40 else 0.0)  # rad/s, nearly the velocity limit
+
+    run = Checked(velocities=glitch)
+    assert not run.verdict.wrong and run.verdict.words == "" and run.verdict.verified.all()
+
+
+def test_torque_that_nobody_sent_is_named_before_it_is_called_wrong() -> None:
+    pushed = 13.0 * np.eye(7)[1]  # 15 % of the effort limit [Nm]
+    run = Checked(torques=lambda torque: torque + pushed)
+    assert run.verdict.words == "panda_joint2 is pushed by 12.7 Nm that nobody sent"
+    assert not run.verdict.wrong and run.arm.mode is Mode.BRAKING
+
+
 def test_velocities_beyond_all_numbers_are_wrong_and_no_overflow() -> None:
     with np.errstate(over="raise", invalid="raise"):
         run = Checked(velocities=scaled(1e200, 2))
