@@ -339,12 +339,12 @@ class TrajectoryAction:
         if self._feedback.is_canceled():
             self._feedback.reset()
 
-    def _complain(self, kind: str, text: str, severity: str = "error") -> None:
-        """Logs a message about a goal, throttled: a client may send goals at a high rate."""
+    def _complain(self, kind: str, text: str) -> None:
+        """Logs why a goal is refused, throttled: a client may send goals at a high rate."""
         if self._input is None:
             self._logger.error(text, throttle_duration_sec=THROTTLE)
         else:
-            self._input.loop.log.say(severity, kind, text)
+            self._input.loop.log.say("error", kind, text)
 
     def _cancel(self, key: bytes) -> None:
         motion = self.goals.get(key)
@@ -359,8 +359,7 @@ class TrajectoryAction:
             outcome, code = RESULTS[motion.ending.kind]
             text = motion.ending.text
             if outcome == "abort":
-                kind = f"goal: {motion.ending.kind.name}"
-                self._complain(kind, f"goal aborted: {text}", "warning")
+                self._logger.warning(f"goal aborted: {text}")
             else:
                 self._logger.info(f"goal {WORDS[outcome]}: {text}")
             self._pipe.send("ended", key, outcome, code, text)
