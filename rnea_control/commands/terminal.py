@@ -1,5 +1,5 @@
-"""Words, questions and progress on the terminal of a command that moves the arm. Nothing here fails
-because nobody reads or can be asked."""
+"""Words, questions and progress on the terminal of a command that moves the arm. A closed
+stdin or stderr makes nothing here fail."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ BAR = 30  # characters of a full progress bar
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Prints to stderr, if anybody reads that."""
+    """Prints to stderr, unless that is closed."""
     if sys.stderr is not None:  # it may be closed
         with suppress(OSError, ValueError):
             print(text, end=end, file=sys.stderr, flush=True)
 
 
 def is_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """True if questions can be answered on stdin."""
     return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 

@@ -215,7 +215,7 @@ class DeferredLog:
     number of those that were left out.
 
     Attributes:
-        logger: that one.
+        logger: writes the messages.
         wake: called when a message waits for `flush`, in the thread that it comes from.
     """
 

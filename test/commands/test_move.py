@@ -30,7 +30,8 @@ FAST = ["--speed", str(SPEED)]
 
 @pytest.fixture(scope="module")
 def shared_bench() -> Iterator[TrajectoryBench]:
-    with trajectory_bench(DOMAIN) as bench:
+    # On a busy machine the interpreter may stand still for seconds, which would end a motion.
+    with trajectory_bench(DOMAIN, interpreter_timeout=1000.0) as bench:
         yield bench
 
 
@@ -111,7 +112,7 @@ def test_signal_stops_the_arm_and_a_goal_of_another_is_left_alone(bench: Traject
     sent = bench.follow([(100.0, TARGET, [0.0, 0.0])])
     move = Move(bench, "--joint", "elbow", "--by", "0.1", "--yes")
     assert move.end() == 1
-    assert "takes no goal: it moves the arm for somebody else" in move.output
+    assert "takes no goal: it follows a trajectory of another client" in move.output
     assert not sent.ended
     bench.cancel(sent)
 

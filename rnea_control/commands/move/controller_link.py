@@ -45,7 +45,7 @@ READY = 3.0  # time that a controller gets to end what passes by itself [s]
 ABSENCE = 5.0  # time after which a controller that is not seen any more is gone [s]
 STANDS = 0.3  # time in a mode at rest after which the arm stands [s]
 IN_MOTION = (Mode.MOVING.value, Mode.BRAKING.value)
-NO_MACHINE = Machine(0, False, False, None, (), None)  # nobody asks for it
+NO_MACHINE = Machine(0, False, False, None, (), None)  # not looked at
 MESSAGES = (
     "control_msgs is not installed: rnea_move sends goals by the action. Install "
     "ros-$ROS_DISTRO-control-msgs"
@@ -203,7 +203,10 @@ class ControllerLink:
             return None, reason
         if response.success or self.mode in IN_MOTION:
             stop = f"ros2 service call {self.controller}/hold std_srvs/srv/Trigger"
-            return None, f"it moves the arm for somebody else; let that end, or stop it: {stop}"
+            return (
+                None,
+                f"it follows a trajectory of another client; wait for its end, or stop it: {stop}",
+            )
         return np.array(response.position), ""
 
     def send(self, profile: Profile, on_feedback: Callable[[object], None]) -> None:

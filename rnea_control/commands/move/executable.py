@@ -245,7 +245,7 @@ def _options(given: list[str]) -> argparse.Namespace:
 
 
 def _is_negative(word: str) -> bool:
-    """Whether it is a negative number, also one that is not finite."""
+    """True for a negative number, also one that is not finite."""
     try:
         float(word)
     except ValueError:

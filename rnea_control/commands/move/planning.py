@@ -209,7 +209,7 @@ def _through_points(
 
 
 def _judge(given: InForce, profile: Profile, held: FloatArray, measured: FloatArray) -> str:
-    """What the controller will say of the motion: its doubts in words.
+    """Doubts of the controller about the motion, in words.
 
     Raises:
         TrajectoryError: it will refuse the motion.
