@@ -6,6 +6,7 @@ from setuptools import find_packages, setup
 package_name = "rnea_control"
 
 SIM = ["mujoco>=3.3"]
+MOVE = ["ruckig>=0.9"]
 DEMO = [*SIM, "matplotlib>=3.5", "rich>=10", "example-robot-data>=4"]
 IDENTIFY = ["scipy>=1.8", "clarabel>=0.6", "rosbags>=0.11", "lxml>=4.8"]
 IDENTIFY += ["matplotlib>=3.5", "rich>=10"]
@@ -41,11 +42,13 @@ setup(
     # No robot needs these. rnea_control/extras.py names what Python imports of the first three.
     extras_require={
         "sim": SIM,
+        "move": MOVE,
         "demo": DEMO,
         "identify": IDENTIFY,
         "symbolic": SYMBOLIC,
         "test": [
             *DEMO,
+            *MOVE,
             *IDENTIFY,
             *SYMBOLIC,
             "pin>=3",
@@ -68,6 +71,7 @@ setup(
             "rnea_sentinel = rnea_control.sentinel.executable:main",
             "rnea_demo = rnea_control.demo.executable:main",
             "rnea_doctor = rnea_control.commands.doctor:main",
+            "rnea_move = rnea_control.commands.move.executable:main",
             "rnea_identify = rnea_control.commands.identify.executable:main",
         ],
     },

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
+from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.task import Future
@@ -32,7 +34,7 @@ class TrajectoryClient:
         way: by what the trajectory was sent; empty before.
         by_action: whether it is sent by the action.
         ended: whether the motion is over, as far as the action tells.
-        rejected: whether the action has refused it.
+        accepted, rejected: whether the action has taken or refused it.
         failure: why it was refused or given up; empty if it was not.
         result: what the action says of a motion that succeeded.
     """
@@ -40,7 +42,7 @@ class TrajectoryClient:
     def __init__(self, node: Node, controller: str) -> None:
         self.controller = node.resolve_topic_name(controller)
         self.way = self.failure = self.result = ""
-        self.ended = self.rejected = False
+        self.ended = self.accepted = self.rejected = self._cancels = False
         self.by_action = FollowJointTrajectory is not None
         name = f"{controller}/joint_trajectory"
         self._publisher = node.create_publisher(JointTrajectory, name, 1)
@@ -73,19 +75,25 @@ class TrajectoryClient:
         """What it looks for, for messages."""
         return f"{self._action}, or {self._topic}" if self.by_action else self._topic
 
-    def send(self, message: JointTrajectory) -> None:
-        """Sends a trajectory, once that is ready."""
+    def send(
+        self, message: JointTrajectory, on_feedback: Callable[[Any], None] | None = None
+    ) -> None:
+        """Sends a trajectory, once that is ready; `on_feedback` is given each message of feedback
+        that the action sends."""
         self.by_action = self.by_action and self.is_there
         self.way = self._action if self.by_action else self._topic
         if self.by_action:
             goal = FollowJointTrajectory.Goal(trajectory=message)
-            self._client.send_goal_async(goal).add_done_callback(self._note_answer)
+            answer = self._client.send_goal_async(goal, on_feedback)
+            answer.add_done_callback(self._note_answer)
         else:
             self._publisher.publish(message)
 
     def cancel(self) -> None:
-        """Asks the action to end the motion; the topic cannot."""
-        if self._handle is not None:
+        """Asks the action to end the motion, now or as soon as it has accepted it; the topic
+        cannot."""
+        self._cancels = True
+        if self.accepted:
             self._handle.cancel_goal_async()
 
     def end(self, failure: str = "") -> None:
@@ -94,15 +102,20 @@ class TrajectoryClient:
 
     def _note_answer(self, answer: Future) -> None:
         self._handle = answer.result()
-        if self._handle.accepted:
+        self.accepted = self._handle.accepted
+        if self.accepted:
             self._handle.get_result_async().add_done_callback(self._note_result)
+            if self._cancels:
+                self._handle.cancel_goal_async()
         else:
             self.rejected = True
             self.end("the controller rejected the goal; its output says why")
 
     def _note_result(self, result: Future) -> None:
-        outcome = result.result().result
-        if outcome.error_code == outcome.SUCCESSFUL:
+        status, outcome = result.result().status, result.result().result
+        if status == GoalStatus.STATUS_CANCELED and not self._cancels:
+            self.end("another client canceled the goal")
+        elif outcome.error_code == outcome.SUCCESSFUL:
             self.result = outcome.error_string
             self.end()
         else:

@@ -6,12 +6,10 @@ from __future__ import annotations
 import gc
 import math
 import os
-import select
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from rclpy.logging import LoggingSeverity
@@ -23,6 +21,7 @@ from rnea_control.commands.evidence import Evidence, Move
 from rnea_control.commands.finding import Finding
 from rnea_control.commands.live_watch import LiveWatch
 from rnea_control.commands.manager_checks import MANAGER_SILENT
+from rnea_control.commands.terminal import NO_TERMINAL, is_terminal, refusal_of, say
 from rnea_control.control import Controller, SupervisionSettings
 from rnea_control.control import activation_check as codes
 from rnea_control.control.requested_check import SETTLING, RequestedCheck, warm_up
@@ -46,10 +45,7 @@ Running = Callable[[], bool]
 LONGEST = 15.0  # time that the check may take [s]
 FIRST_STATE = 2.0  # time in which the first state must come [s]
 WAIT = 0.02  # time between two looks at signals and objections while no state comes [s]
-LOOK = 0.1  # the same while the question waits for its answer [s]
-YES = ("y", "yes")
 KEYS = signal.SIGTSTP, signal.SIGQUIT  # beside Ctrl-C, which ends every command
-NO_TERMINAL = "nobody can be asked, as stdin is not a terminal: give --yes to move without"
 
 
 def move(
@@ -63,7 +59,7 @@ def move(
         agreed: whether no question is asked.
         running: whether to go on.
     """
-    if not (agreed or _is_terminal()):
+    if not (agreed or is_terminal()):
         return Move(refusal=NO_TERMINAL)
     if refusal := _unsafe(found):
         return Move(refusal=refusal)
@@ -78,18 +74,13 @@ def move(
                 return Move(refusal=refusal)
             say(mover.announcement())
             # The answer may have taken long.
-            if not agreed and (refusal := _refusal(running) or mover.watch.look_again()):
+            if not agreed and (
+                refusal := refusal_of("Move the arm?", running) or mover.watch.look_again()
+            ):
                 return Move(refusal=refusal)
             return mover.run(running)
     except RneaControlError as error:
         return Move(refusal=error.with_code)
-
-
-def say(text: str, end: str = "\n") -> None:
-    """Prints beside the findings, if anybody reads that."""
-    if sys.stderr is not None:  # it may be closed
-        with suppress(OSError):
-            print(text, end=end, file=sys.stderr, flush=True)
 
 
 def _unsafe(found: list[Finding]) -> str:
@@ -103,20 +94,6 @@ def _unsafe(found: list[Finding]) -> str:
     ]
     named = listed(list(dict.fromkeys(codes_found)))
     return f"it is not safe to move the arm with {named}" if named else ""
-
-
-def _is_terminal() -> bool:
-    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
-
-
-def _refusal(running: Running) -> str:
-    """Asks on the terminal; why the arm is not to be moved, empty if it is."""
-    say("Move the arm? [y/N] ", end="")
-    while running():
-        if select.select([sys.stdin], [], [], LOOK)[0]:
-            answer = sys.stdin.readline().strip().lower()
-            return "" if answer in YES else "the answer to the question was not yes"
-    return "interrupted at the question"
 
 
 class _Mover:

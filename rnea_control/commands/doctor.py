@@ -16,12 +16,13 @@ from dataclasses import asdict
 from rclpy.exceptions import NameValidationException
 from rclpy.utilities import remove_ros_args
 
-from rnea_control.commands.arm_mover import move, say
+from rnea_control.commands.arm_mover import move
 from rnea_control.commands.checks import CODES, findings
 from rnea_control.commands.finding import LEVELS, Finding
 from rnea_control.commands.machine_checks import this_machine
 from rnea_control.commands.observer import Observer
 from rnea_control.commands.options import add_controller_options, positive
+from rnea_control.commands.terminal import say
 from rnea_control.ros.middleware import use_udp
 from rnea_control.ros.process import ros_process
 

@@ -45,9 +45,16 @@ LOOK = 0.05
 
 
 class Observer:
-    """Looks at a running system for some seconds, by the namespace of the arm, the name of the
-    controller's node, and the YAML file of its parameters, empty for none; `machine`: this
-    computer, looked at here by default."""
+    """Looks at a running system for some seconds.
+
+    Args:
+        namespace: of the arm.
+        node: name of the controller's node.
+        file: YAML file of the controller's parameters; empty for none.
+        seconds: how long to look.
+        machine: this computer; looked at here by default.
+        name: of the node that looks.
+    """
 
     def __init__(
         self,
@@ -56,8 +63,9 @@ class Observer:
         file: str,
         seconds: float,
         machine: evidence.Machine | None = None,
+        name: str = "rnea_doctor",
     ) -> None:
-        self._node = Node("rnea_doctor", namespace=namespace, **QUIET)
+        self._node = Node(name, namespace=namespace, **QUIET)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._controller = self._resolve(node)
@@ -95,6 +103,14 @@ class Observer:
         seen.description_topic = self._topic(self._resolve("robot_description"))
         seen.clock_topic = self._topic("/clock")
         return seen
+
+    @property
+    def knows_arm(self) -> bool:
+        """Whether controller, robot description and joint states have been seen."""
+        seen = self._seen
+        values = seen.parameters.get(seen.controller)
+        described = values and (seen.descriptions or values.get("robot_description"))
+        return bool(described and self._states.messages)
 
     def destroy(self) -> None:
         """Takes the nodes down."""

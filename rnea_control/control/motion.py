@@ -210,8 +210,8 @@ class MotionRequest:
     # waypoints that have passed are left out.
     start: float | None = None
     tolerances: GoalTolerances = GoalTolerances()  # in place of the controller's own ones
-    # Whether more is likely to follow: then positions that are upsampled do not come to rest at
-    # their end.
+    # Whether more is likely to follow: then the last waypoint may move, and positions that are
+    # upsampled do not come to rest there.
     is_stream: bool = False
     # Called once when the motion ends, maybe in a tick: it must be quick.
     on_end: Callable[[Ending], None] = lambda ending: None

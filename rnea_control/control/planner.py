@@ -240,7 +240,9 @@ class Planner:
         model, rules = self._model, self._rules
         smooth = rules.upsample_positions and ahead.has_only_positions
         points, turns = from_the_old(old, begin, ahead, model.continuous)
-        points[1:].check_positions_and_end(start, model, rules.allow_moving_end)
+        # The next message of a stream comes before this one ends, or the arm settles there.
+        moving_end = rules.allow_moving_end or is_stream
+        points[1:].check_positions_and_end(start, model, moving_end)
 
         def joined(at_rest: bool) -> Trajectory:
             used = _settling(points.upsampled(at_rest) if smooth else points, rules)

@@ -248,8 +248,8 @@ class Waypoints:
         if abs(velocity[j]) > AT_REST and not allow_moving_end:
             raise TrajectoryEndError(
                 f"the last point: joint {model.joint_names[j]!r} has velocity {velocity[j]:g} at "
-                "the end; the last point must be at rest, unless the parameter "
-                "allow_nonzero_velocity_at_trajectory_end is set"
+                "the end; the last point of a goal must be at rest. Send streams by the topic, or "
+                "set the parameter allow_nonzero_velocity_at_trajectory_end"
             )
 
     def __len__(self) -> int:

@@ -40,6 +40,7 @@ from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.message_pipe import MessagePipe
 from rnea_control.ros.arm_node import STEADY
+from rnea_control.ros.loop_records import THROTTLE
 from rnea_control.ros.retry import Retry
 
 # A trajectory that starts later than this was stamped by another clock, [s].
@@ -96,7 +97,8 @@ class TrajectoryInput:
         try:
             self.follow(trajectory, is_stream=True, on_end=self._note_ending)
         except TrajectoryError as error:
-            self._logger.error(f"trajectory refused, the controller goes on as before: {error}")
+            text = f"trajectory refused, the controller goes on as before: {error}"
+            self.loop.log.say("error", f"trajectory: {error.code}", text)
 
     def follow(
         self,
@@ -298,7 +300,7 @@ class TrajectoryAction:
                 raise TrajectoryModeError(INACTIVE)
             self._input.loop.situation()
         except TrajectoryError as error:
-            self._logger.error(f"goal rejected: {error}")
+            self._complain(f"rejected: {error.code}", f"goal rejected: {error}")
             self._pipe.send("answer", False)
         else:
             self._pipe.send("answer", True)
@@ -329,12 +331,20 @@ class TrajectoryAction:
                 trajectory, tolerances, on_end=lambda _: self._ended.trigger()
             )
         except TrajectoryError as error:
-            self._logger.error(f"goal aborted, the controller goes on as before: {error}")
+            text = f"goal aborted, the controller goes on as before: {error}"
+            self._complain(f"goal: {error.code}", text)
             self._pipe.send("ended", key, "abort", CODES.get(type(error), INVALID_GOAL), str(error))
             return
         self.goals[key] = motion
         if self._feedback.is_canceled():
             self._feedback.reset()
+
+    def _complain(self, kind: str, text: str) -> None:
+        """Logs why a goal is refused, throttled: a client may send goals at a high rate."""
+        if self._input is None:
+            self._logger.error(text, throttle_duration_sec=THROTTLE)
+        else:
+            self._input.loop.log.say("error", kind, text)
 
     def _cancel(self, key: bytes) -> None:
         motion = self.goals.get(key)

@@ -241,8 +241,8 @@ TRAJECTORIES = (
     live("allow_partial_joints_goal", bool, False,
         "take trajectories of some of the joints; the others go on as before"),
     live("allow_nonzero_velocity_at_trajectory_end", bool, False,
-        "take trajectories whose last point moves; without a next one in time the arm settles at "
-        "that point"),
+        "take goals whose last point moves; the arm settles at that point. Trajectories of the "
+        "topic may end in motion in any case"),
     live("allow_integration_in_goal_trajectories", bool, False,
         "take points without positions, which are integrated from velocities, or these from "
         "accelerations"),

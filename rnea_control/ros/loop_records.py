@@ -11,7 +11,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,14 @@ LOG: dict[str, Callable[[Any, str], object]] = {
     "error": lambda logger, text: logger.error(text),
     "fatal": lambda logger, text: logger.fatal(text),
 }
+
+
+class _LeftOut(NamedTuple):
+    """Messages of one kind that came within a second of a logged one."""
+
+    severity: str  # of the last one
+    text: str  # of the last one
+    count: int
 
 
 class LoopStatistics:
@@ -203,21 +211,24 @@ _note = kernel("void(f8[:,::1], f8[::1], i8[::1], f8[::1], f8)")(note)
 
 
 class DeferredLog:
-    """A queue in front of a logger.
+    """A queue in front of a logger that logs messages of one kind at most once a second, with the
+    number of those that were left out.
 
     Attributes:
-        logger: that one.
+        logger: writes the messages.
         wake: called when a message waits for `flush`, in the thread that it comes from.
     """
 
     def __init__(self, logger: Any) -> None:
         self.logger = logger
         self._waiting: deque[tuple[str, str]] = deque(maxlen=MOST_WAITING)
-        self._last: dict[str, float] = {}
+        self._last: dict[str, float] = {}  # time of the last logged message of each kind [s]
+        self._left_out: dict[str, _LeftOut] = {}  # since then, by kind
         self.wake: Callable[[], object] = lambda: None
 
     def say(self, severity: str, kind: str, text: str) -> None:
-        """Keeps a message for `flush`, unless one of its kind came within the last second.
+        """Keeps a message for `flush`. If one of its kind came within the last second, it is
+        counted, and the last one of that second is logged with the count.
 
         Args:
             severity: "info", "warning", "error" or "fatal".
@@ -225,15 +236,30 @@ class DeferredLog:
             text: the message.
         """
         now = time.monotonic()
-        if now - self._last.get(kind, -THROTTLE) >= THROTTLE:
-            if len(self._last) >= MOST_WAITING:
-                self._last.clear()  # kinds with numbers in them would fill it for ever
-            self._last[kind] = now
-            self._waiting.append((severity, text))
-            self.wake()
+        count = 0 if (left_out := self._left_out.get(kind)) is None else left_out.count
+        if now - self._last.get(kind, -math.inf) < THROTTLE:
+            self._left_out[kind] = _LeftOut(severity, text, count + 1)
+            return
+        if len(self._last) >= MOST_WAITING:
+            self._last.clear()  # kinds with numbers in them would fill it for ever
+        self._log(severity, kind, text, count, now)
+        self.wake()
 
     def flush(self) -> None:
-        """Logs the messages that wait."""
+        """Logs the messages that wait, and once a second those that were left out. To be called at
+        least once a second."""
+        now = time.monotonic()
+        for kind, (severity, text, count) in list(self._left_out.items()):
+            if now - self._last.get(kind, -math.inf) >= THROTTLE:
+                self._log(severity, kind, text, count - 1, now)
         while self._waiting:
             severity, text = self._waiting.popleft()
             LOG[severity](self.logger, text)
+
+    def _log(self, severity: str, kind: str, text: str, count: int, now: float) -> None:
+        """Has a message logged by the next `flush`, and says that `count` of its kind were not."""
+        since = now - self._last.get(kind, now)
+        more = f" ({count} more of this kind within {since:.1f} s)" if count else ""
+        self._left_out.pop(kind, None)
+        self._last[kind] = now
+        self._waiting.append((severity, text + more))

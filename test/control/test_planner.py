@@ -51,7 +51,7 @@ REFUSED = {
     "times that fall": (lines((2.0, 0), (1.0, 0)), "point 1: its time 1 s"),
     "moving at the end": (
         at_1(v=[0.0, 0.1]),
-        "the last point: joint 'elbow' has velocity 0.1 at the end; .* "
+        "the last point: joint 'elbow' has velocity 0.1 at the end; the last point of a goal .* "
         "allow_nonzero_velocity_at_trajectory_end",
     ),
     "acceleration without velocity": (at_1(a=ZERO), "and accelerations but no velocities"),
@@ -201,12 +201,17 @@ def test_integration_goes_on_from_given_positions_and_from_motion() -> None:
     np.testing.assert_allclose(c.trajectory.at(3.0)[0], [0.95, 0.25], atol=1e-12)
 
 
+@pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("acceleration", [None, np.array([0.5, 0.0])])
-def test_arm_settles_at_a_moving_end(acceleration) -> None:
+def test_arm_settles_at_a_moving_end(acceleration, is_stream: bool) -> None:
+    """A stream's end may move by default."""
     bound = np.array([4.0, 1.0])
-    c = following(allow_moving_end=True, max_deceleration=bound)
+    c = following(allow_moving_end=not is_stream, max_deceleration=bound)
     last = Waypoint(1.0, np.array([0.5, 0.2]), np.array([0.6, -0.3]), acceleration)
-    motion = c.follow(0.0, [last], 0.0)
+    request = MotionRequest(Waypoints.of([last], 2), 0.0, is_stream=is_stream)
+    plan = c.plan(request, c.situation(0.0), 0.0)
+    assert c.adopt(plan)
+    motion = plan.motion
     q, v, _ = c.trajectory.at(1.0)
     np.testing.assert_allclose([q, v], [last.position, last.velocity], atol=1e-12)
     rows = run(c, 0.0, 1.0)

@@ -1,5 +1,5 @@
-"""What the control loop measures: its times, and which command the robot has applied. Its real-time
-set-up."""
+"""What the control loop measures: its times, and which command the robot has applied. Its log, and
+its real-time set-up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnea_control.ros.loop_records import LATE, MISSED, REMEMBERED, AppliedTorque, LoopStatistics
+from rnea_control.ros import loop_records
+from rnea_control.ros.loop_records import (
+    LATE,
+    MISSED,
+    REMEMBERED,
+    AppliedTorque,
+    DeferredLog,
+    LoopStatistics,
+)
 from rnea_control.ros.real_time import CPU_LATENCY, RealTime, RealTimeSettings
 
 
@@ -80,6 +88,35 @@ def test_efforts_that_were_never_commanded_tell_nothing() -> None:
     for efforts in ([3.0001, 0.0], [math.nan, 0.0], [5000.0, 0.0]):
         assert math.isnan(commanded(10).age(np.array(efforts), 1.0))
     assert math.isnan(AppliedTorque(2).age(np.zeros(2), 1.0))
+
+
+def test_messages_of_a_kind_are_throttled_and_none_is_lost_without_a_count(monkeypatch) -> None:
+    class Logger:
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def error(self, text: str) -> None:
+            self.lines.append(text)
+
+    log = DeferredLog(Logger())
+    lines = log.logger.lines
+    monkeypatch.setattr(loop_records, "THROTTLE", 1000.0)
+    for k in range(50):
+        log.say("error", "refused", f"refused {k}")
+    log.say("error", "other", "another kind")
+    log.flush()
+    assert lines == ["refused 0", "another kind"]
+    monkeypatch.setattr(loop_records, "THROTTLE", 0.0)
+    log.flush()  # the last one says how many were left out
+    assert len(lines) == 3
+    assert lines[2].startswith("refused 49 (48 more of this kind within ")
+    monkeypatch.setattr(loop_records, "THROTTLE", 1000.0)
+    log.say("error", "refused", "refused again")
+    monkeypatch.setattr(loop_records, "THROTTLE", 0.0)
+    log.say("error", "refused", "refused at last")  # before a flush
+    log.flush()
+    log.flush()
+    assert len(lines) == 4 and lines[3].startswith("refused at last (1 more of this kind within ")
 
 
 @pytest.mark.skipif(not os.access(CPU_LATENCY, os.W_OK), reason=f"{CPU_LATENCY} is not ours")

@@ -1,0 +1,1 @@
+"""`rnea_move`: a motion of the arm from the shell."""
