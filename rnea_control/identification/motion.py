@@ -22,8 +22,8 @@ from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.recording import SHORTEST, Recording, cleaned, continuous
 
-# Velocity below which a joint is at rest, [rad/s] or [m/s]; at it Coulomb friction has 99.5 % of its
-# value.
+# Velocity below which a joint is at rest, [rad/s] or [m/s]; there Coulomb friction has 99.5 % of
+# its value.
 STANDING = 3.0 * STICKING_VELOCITY
 JITTER = 0.01  # largest relative difference of periods from their median without resampling
 ORDER = 4  # order of the filter
