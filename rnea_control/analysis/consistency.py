@@ -51,7 +51,7 @@ class BodyConsistency:
 
 
 def physical_consistency(model: RobotModel) -> tuple[BodyConsistency, ...]:
-    """Checks the present inertia of each body: of the root if it has an inertia, then of the bodies
+    """Checks the present inertia of each body: the root if it has an inertia, then the bodies
     of joints, then of mimic joints.
 
     Links that are fixed to each other are checked as one body. Each single link was checked in the

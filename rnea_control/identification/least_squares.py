@@ -53,7 +53,7 @@ class Solution:
     vector_covariance: FloatArray  # covariance of `vector`; equals `information` for white noise
     variance: FloatArray  # variance of each joint's noise, correlation included, shape (nv,)
     noise: FloatArray  # standard deviation of each joint's residual, shape (nv,)
-    spectrum: NoiseSpectrum  # of the residual; clipped to three times the noise in a robust fit
+    spectrum: NoiseSpectrum  # residual's spectrum, clipped to three times the noise in a robust fit
 
     @property
     def covariance(self) -> FloatArray:

@@ -301,8 +301,8 @@ def derivative(values: FloatArray, period: float, kernel: FloatArray = FIRST) ->
 
 
 def measurement_noise(motion: Motion) -> FloatArray:
-    """Standard deviation of the measured torques' noise, shape (nv,): of the part that the filter
-    of the positions would remove from them, for white noise without outliers."""
+    """Standard deviation of the measured torques' noise, shape (nv,). The noise is the part that
+    the filter of the positions would remove; it is assumed white, without outliers."""
     sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
     efforts = [motion.effort[part] for part in motion.parts]
     smooth = [sosfiltfilt(sos, x, axis=0, padlen=min(PADDING, len(x) - 1)) for x in efforts]

@@ -180,7 +180,7 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
             functions.append(value.py_func)
         options = _value(value.targetoptions, functions, f"{where}, options")
         return "function", functions.index(value.py_func), options
-    definition = getattr(value, "_defn", None)  # of an @intrinsic
+    definition = getattr(value, "_defn", None)  # function of an @intrinsic
     if isinstance(definition, FunctionType):
         cells = (each.cell_contents for each in definition.__closure__ or ())
         made_of = [repr(each) for each in cells if isinstance(each, (int, str))]

@@ -43,7 +43,7 @@ def kernel(signature: str = "", nogil: bool = False) -> Callable[[Callable[..., 
     """
 
     def compile_now(function: Callable[..., Any]) -> Any:
-        function = getattr(function, "py_func", function)  # of an inlined function
+        function = getattr(function, "py_func", function)  # also for an inlined function
         arguments = function, signature or annotated(function), nogil, _ENTRY
         if compilation.collected is None:
             return compiled(*arguments)

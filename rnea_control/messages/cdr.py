@@ -25,7 +25,7 @@ from rnea_control.kernels.inlining import inlined
 HEADER = 4
 BIG_ENDIAN = 0
 LITTLE_ENDIAN = 1
-BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN  # of this machine
+BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN  # this machine
 MOST_STRINGS = 1000  # longest sequence of strings; a longer one takes too much of a tick
 LONGEST_TEXT = 200  # number of characters of an error that are repeated
 EXPONENT = np.uint64(0x7FF0000000000000)  # exponent bits; all ones if infinite or NaN

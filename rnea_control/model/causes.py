@@ -118,9 +118,9 @@ class Contribution:
 
     Attributes:
         cause: row of the table of causes.
-        part: share of the residual that this cause explains and no earlier cause does, 0 to 1. For
-            causes that no fit compensates: of the residual that the URDF's masses leave; else of
-            the residual above the noise. None for direct observations, such as clipping.
+        part: share of the residual that this cause explains and no earlier cause does, 0 to 1. The
+            residual is what the URDF's masses leave for causes that no fit compensates, else what
+            is above the noise. None for direct observations, such as clipping.
         joints: joints concerned.
         words: finding, with numbers.
         remedy: what the user can do.
@@ -153,7 +153,7 @@ def told(
         model: the robot.
         which: mask of the joints concerned, shape (nv,).
         text: words for each of these joints, by its index.
-        part: as in `Contribution`.
+        part: share of the residual, see `Contribution`.
         names: values of the other placeholders in the table.
     """
     rows = {model.joint_names[j]: text(j) for j in np.flatnonzero(which).tolist()}

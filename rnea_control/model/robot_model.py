@@ -184,7 +184,26 @@ class RobotModel:
         gravity: Iterable[float] = EARTH_GRAVITY,
         floating_base: bool = False,
     ) -> RobotModel:
-        """Reads a URDF from its text; arguments, errors and warnings as for `from_urdf_file`."""
+        """Reads a URDF from its text.
+
+        Args:
+            xml: the URDF as text, or as bytes.
+            joints: names of the joints that move, in the order wanted for q, v, a and tau. Joints
+                that mimic one of them follow it; all others are locked and their links merged.
+                Default: every joint that can move and mimics none, depth first as in the file.
+            locked_positions: positions of the locked joints that could move, by name, [rad] or [m].
+                Default 0.
+            gravity: acceleration of gravity in the root link's frame, shape (3,), [m/s^2].
+            floating_base: True if the root link floats: the first joint is then "root_joint", its
+                parent is a new root link "world", and gravity is expressed in the frame of "world".
+
+        Raises:
+            RobotModelError: the text is not a valid URDF. The message names link or joint, the
+                value, what is allowed and the remedy.
+
+        Warns:
+            RobotModelWarning: once for each legal but suspicious finding.
+        """
         description = robot_description.description_from_urdf(xml, "robot_description")
         return cls(description, joints, locked_positions, gravity, floating_base)
 

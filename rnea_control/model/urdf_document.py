@@ -91,7 +91,7 @@ UNUSED_ATTRIBUTES = frozenset(
 )
 
 VERSIONS = ("1.0", "1.1", "1.2")  # versions of the format that urdfdom 6 reads
-_NORM_TOLERANCE = 1e-3  # of the norm of a quaternion whose digits are cut off
+_NORM_TOLERANCE = 1e-3  # for the norm of a quaternion whose digits are cut off
 _MOST = 20  # number of unknown tags and attributes in a message
 
 # No rpy needs more than one turn; the robots of example-robot-data have up to 4.72 rad.
