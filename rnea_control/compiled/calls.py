@@ -151,7 +151,7 @@ def _objection() -> str:
     right = right and all(call(*each) == each for each in others)
     bodies[0, layout.CHANGES] = 1.0
     right = right and call(x, output) == (x, output)
-    return "" if right else "a function of Python's C interface does not do what it does"
+    return "" if right else "a function for Python's C interface gives wrong results"
 
 
 class Constants:

@@ -129,7 +129,7 @@ def c_header(robot: str, model: RobotModel, algorithms: Collection[str]) -> str:
         'extern "C" {',
         "#endif",
         "",
-        f"/* `{BODIES}`: what may change, as in the RobotModel's `bodies`; NULL if nothing may. */",
+        f"/* `{BODIES}`: `bodies` of the RobotModel, with variable entries; NULL if none is. */",
     ]
     dimensions = {key: "".join(f"[{n}]" for n in shape) for key, shape in shapes(model).items()}
     for algorithm in algorithms:

@@ -168,8 +168,8 @@ def trace(
         _functions(graph).plain(function)(*map(known.get, signature(function).parameters))
     except ZeroDivisionError as error:
         raise TraceError(
-            f"{name} of {model.name!r} divides by 0: a joint moves nothing that has inertia. Give "
-            "its link an <inertial>, or lock the joint"
+            f"{name} of {model.name!r} divides by 0: a joint moves no inertia. Give its link an "
+            "<inertial>, or lock the joint"
         ) from error
     results = tuple(graph.reference(value) for value in result.ravel())
     return Program(name, {**inputs, BODIES: model.bodies.shape}, graph, results)

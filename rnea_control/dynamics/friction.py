@@ -122,8 +122,8 @@ def forward_dynamics(
         raise argument_error(**locals()) from fault
     if not solved:
         raise ArgumentError(
-            "the mass matrix is singular because a joint moves nothing that has inertia, or an "
-            "argument is not finite. Give every moving link an inertia, or its joint an armature"
+            "the mass matrix is singular because a joint moves no inertia, or an argument is not "
+            "finite. Give every moving link an inertia, or its joint an armature"
         )
     return a
 

@@ -99,7 +99,7 @@ def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
     rows = model.links[model.joint_links[1:], layout.LINK_BODY].tolist()
     if model.links[k, layout.LINK_BODY] not in rows:
         raise IdentificationError(
-            f"link {link!r} stands still with {model.root_link!r}: no torque tells what it carries"
+            f"link {link!r} is fixed to {model.root_link!r}: no torque depends on its load"
         )
     body = rows.index(model.links[k, layout.LINK_BODY])
     X_BC, X_BL = (

@@ -172,8 +172,8 @@ def _notes(
         seconds = np.count_nonzero(motion.counts[:, j]) * motion.period
         if seconds < SHORT:
             notes.append(
-                f"{name} moves for {seconds:.2g} s only; its friction and what it alone feels keep "
-                "the description's values as far as the data say nothing"
+                f"{name} moves for {seconds:.2g} s only; its friction, and parameters that affect "
+                "no other joint, keep the description's values unless the data determine them"
             )
     difference = consistent - solution.beta
     # Cost of consistency over the residual's sum of squares, both weighted by the noise.

@@ -92,7 +92,7 @@ def identify_payload(
     mass_deviation = float(np.sqrt(covariance[0, 0]))
     if mass_deviation > max(UNKNOWN * LOAD_TRUST, found.mass):
         raise IdentificationError(
-            f"{motion.source}: the motion does not tell what {link!r} carries; the standard "
+            f"{motion.source}: the motion does not determine the load of {link!r}; the standard "
             f"deviation of the mass is {mass_deviation:.2g} kg. Move joints that lift the load, "
             "and name the link that carries it"
         )

@@ -97,8 +97,8 @@ def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[s
     long = [part for part in parts if part.stop - part.start >= least]
     if gaps.any():
         notes.append(
-            f"{np.count_nonzero(gaps)} gaps, the longest of {steps[gaps].max():.3g} s; what is "
-            "between them counts part by part"
+            f"{np.count_nonzero(gaps)} gaps, the longest of {steps[gaps].max():.3g} s; the parts "
+            "between them are used separately"
         )
     lost = len(time) - sum(part.stop - part.start for part in long)
     if lost and long:

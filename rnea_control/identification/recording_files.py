@@ -113,8 +113,8 @@ def _parts(path: Path) -> list[Path]:
         return files
     raise RecordingError(
         f"{path}: this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends "
-        f"in {' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made; if that was "
-        f"killed, decompress what ends in .zstd with `unzstd`, and run `ros2 bag reindex {path}`"
+        f"in {' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made; if the recorder "
+        f"was killed, decompress files in .zstd with `unzstd`, and run `ros2 bag reindex {path}`"
     )
 
 

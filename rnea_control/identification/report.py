@@ -60,7 +60,7 @@ def report(found: Identification, residuals: Sequence[Residuals], words: str) ->
         "are nearest to the URDF's. A single one of them is not a measurement: torques determine "
         "only combinations.</p>",
         _link_table(found),
-        "<h2>Base parameters: what the torques depend on</h2>",
+        "<h2>Base parameters: the combinations on which the torques depend</h2>",
         _parameter_table(found),
         "<h2>Notes</h2>",
         f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in found.notes)}</ul>",

@@ -108,8 +108,8 @@ class TorqueEvidence:
         mass = sum(model.link_inertias[link][3, 3] for link in space.inertias(space.start))
         if not mass:
             raise IdentificationError(
-                f"no link of {model.name!r} that moves has a mass, so nothing tells whether the "
-                "efforts are its torques; give the links masses in the URDF, estimates will do"
+                f"no link of {model.name!r} that moves has a mass, so the efforts cannot be "
+                "compared with its torques; give the links masses in the URDF, estimates are enough"
             )
         self._precision[space.load] = (LOAD_PART * mass) ** -2
         self._positive = np.zeros(len(self.declared), np.bool_)

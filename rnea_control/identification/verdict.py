@@ -133,9 +133,9 @@ def gain_of(known: Sequence[JointScore]) -> float:
     """
     if not known:
         raise IdentificationError(
-            "nothing of the motion that is held out can be judged: no joint moves there once the "
-            "filter has settled and a delay is made up for. Record longer, or name another "
-            "recording by --hold-out"
+            "the held-out motion cannot be judged: no joint moves in it after the filter has "
+            "settled and a delay is compensated. Record longer, or name another recording by "
+            "--hold-out"
         )
     return geometric_mean(score.gain for score in known)
 

@@ -146,7 +146,7 @@ def read_sealed(folders: Iterable[Path], file: str) -> Iterator[tuple[Path, byte
         if data[:start] == _MAGIC + hashlib.sha256(data[start:]).digest():
             yield path, data[start:]
         else:
-            _say_once("damaged", f"{path} is damaged: what it held is compiled anew")
+            _say_once("damaged", f"{path} is damaged: its code is compiled again")
 
 
 def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None:

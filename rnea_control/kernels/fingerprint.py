@@ -190,7 +190,7 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
     raise FingerprintError(
         f"{where} is a {name}. A kernel may use numbers, strings, arrays, tuples of these, "
         f"functions that are @inlined or an @intrinsic, and attributes of modules taken as "
-        "module.NAME: the cache sees a change of nothing else"
+        "module.NAME: the cache could not detect a change of other values"
     )
 
 

@@ -185,4 +185,4 @@ def _objection() -> str:
     rows = np.arange(12.0).reshape(4, 3)
     total = kernel("f8(i8[::1])")(sum_there)(np.array([code, rows.ctypes.data, 4, 1]))
     right = total == 22.0 and rows[:, 1].tolist() == [0.0, 1.0, 2.0, 3.0] and rows[3, 2] == 11.0
-    return "" if right else "a kernel that is called by its address does not do what it does"
+    return "" if right else "a kernel that is called by its address gives wrong results"

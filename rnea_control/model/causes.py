@@ -71,7 +71,7 @@ class Cause(Enum):
     strength = (
         "in slow motion the effort of {joints} is {what} times the gravity torque of the URDF",
         "Are the efforts in Nm and N, at the joint and not at the motor? Is this the robot of the "
-        "URDF, and is what it carries in the parameter payload?",
+        "URDF, and is its load in the parameter payload?",
     )
     unknown = (
         "no cause that is known explains the efforts of {rows}",

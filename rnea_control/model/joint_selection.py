@@ -96,8 +96,8 @@ def select_joints(
     notes = []
     if strangers:
         notes.append(
-            f"what is mimicked is no joint: {listed(strangers)}; so these joints move by "
-            "themselves. Correct the names"
+            f"<mimic> names an unknown joint: {listed(strangers)}; so these joints move "
+            "independently. Correct the names"
         )
     if wanted is None:
         wanted = [joint.name for joint in joints if joint.nv and joint.name not in mimics]

@@ -232,8 +232,8 @@ def _remedy(inertia: FloatArray) -> str:
     reversed_[0, 1] = reversed_[1, 0] = -inertia[0, 1]  # same as reversing all three
     if inertia.any() and _least_second_moment(reversed_) >= 0.0:
         return (
-            f"{_UNREAL}, but one has it with the other sign of ixy, ixz and iyz, or of one of "
-            "them: CAD programs also write products of inertia without the minus of URDF"
+            f"{_UNREAL}, but it is possible with the opposite sign of ixy, ixz and iyz, or of one "
+            "of them: CAD programs also write products of inertia without the minus of URDF"
         )
     return (
         f"{_UNREAL}. Check the inertia, often its units or its axes, or export it again from the "

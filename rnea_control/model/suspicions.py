@@ -121,7 +121,7 @@ def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> Iterat
         moves = f"{named('link', [joint.child for joint in idle])} move but have no inertia"
         if len(idle) == 1:
             moves = f"link {idle[0].child!r} moves with joint {idle[0].name!r} but has no inertia"
-        yield f"{moves}; no torque is computed for moving what is there. Give it an <inertial>"
+        yield f"{moves}; no torque is computed for this motion. Add an <inertial>"
 
 
 def _forgotten_inertial(joints: Sequence[Joint], merged: layout.Bodies) -> Iterator[str]:
@@ -200,8 +200,8 @@ def _implausible_efforts(
     if weak:
         worst = min(weak.values(), key=lambda joint: joint.effort_limit / moments[joint.child])
         go = (
-            f"is close to 0: {rounded(worst.effort_limit)} Nm where what {worst.name} carries can "
-            f"weigh up to {rounded(_GRAVITY * moments[worst.child])} Nm"
+            f"is close to 0: {rounded(worst.effort_limit)} Nm, while {worst.name} can need up to "
+            f"{rounded(_GRAVITY * moments[worst.child])} Nm against gravity"
         )
         yield from _as_if_in("kN m", "Nm", "<limit effort>", weak, go)
 
