@@ -1,9 +1,5 @@
-"""Checks the English of docstrings and comments in the folders that have been gone through.
-
-    python test/language.py [FILES]
-
-CONTRIBUTING.md, "Language", has the rules. `make lint` runs this.
-"""
+"""Checks the English of docstrings and comments in the folders that have been gone through, or in
+the files given as arguments. `make lint` runs it; CONTRIBUTING.md, "Language", has the rules."""
 
 import ast
 import io
