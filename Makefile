@@ -56,6 +56,7 @@ lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python test/language.py
 
 clean:
 	rm -rf .venv .venv-* build *.egg-info rnea_demo.png

@@ -1,4 +1,4 @@
-r"""Base parameters: the combinations of a robot's parameters that its torques depend on.
+r"""Base parameters: the combinations of a robot's parameters on which its torques depend.
 
 Some parameters have no effect on the torques, others only in combination. With independent columns
 Y_b of the regressor chosen so that the dependent ones are Y_d = Y_b K for every motion [Gautier
@@ -6,9 +6,9 @@ Y_b of the regressor chosen so that the dependent ones are Y_d = Y_b K for every
 
 .. math:: \tau = Y \varphi = Y_b \beta, \qquad \beta = \varphi_b + K \varphi_d
 
-A URDF in which 1.5708 stands for pi/2 has axes that are not quite parallel or at right angles, so
-that more columns are independent, by as little as that rounding; no motion tells these apart. So
-the columns are those of the robot that the file means, with the angles put right.
+A URDF with 1.5708 in place of pi/2 has axes that are not quite parallel or at right angles. Then
+more columns are independent, but only by this rounding; no motion can separate them. Therefore the
+columns are computed for the robot with corrected angles.
 """
 
 from __future__ import annotations
@@ -26,36 +26,32 @@ from rnea_control.dynamics.workspace import Workspace
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
-# Random states of which the torques are looked at, at least.
-_STATES = 100
-# How far a column may be from a combination of others, relative to its norm, and still count as
-# dependent.
+_STATES = 100  # smallest number of random states
+# Largest distance of a dependent column from a combination of others, as a fraction of its norm.
 _TOLERANCE = 1e-6
-# The next column taken is the first one with at least this share of the largest remainder, so that
-# a parameter is grouped with links nearer the root.
+# The next column is the first with at least this fraction of the largest remainder, so that a
+# parameter is grouped with links nearer the root.
 _PIVOT = 0.1
-# Angles that are meant are multiples of this, [rad].
-_MEANT = math.pi / 4.0
-# They are off by so many units of the last digit that is written, as some are cut off and not
-# rounded; by no more than 3.14 is, [rad]; and by more than what makes no column independent.
-_UNITS, _FARTHEST, _NONE = 2.0, 2e-3, 1e-8
-# The errors of several angles between two joints add up to so many of the largest one.
-_ADDED = 4.0
+_MEANT = math.pi / 4.0  # intended angles are multiples of this [rad]
+_UNITS = 2.0  # largest rounding error in units of the last digit, as some digits are cut off
+_FARTHEST = 2e-3  # largest rounding error; that of 3.14 is smaller [rad]
+_NONE = 1e-8  # largest error that makes no column independent [rad]
+_ADDED = 4.0  # sum of the errors of several angles between two joints, in largest errors
 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """How the parameters phi of a robot group; indices are columns of its regressor.
+    """Grouping of a robot's parameters phi; indices are columns of its regressor.
 
     Attributes:
         independent: columns Y_b, ascending, shape (rank,).
-        dependent: columns that are combinations of these, Y_d = Y_b K, ascending.
+        dependent: columns Y_d that are combinations of the independent ones, Y_d = Y_b K,
+            ascending.
         unidentifiable: columns that are zero for every motion.
-        K: shape (rank, number of dependent columns).
-        names: of the base parameters as sums, such as "upper.mcx + 0.4 lower.m".
-        rounding: how far a rounded angle of the URDF is from the one that is meant, at most, [rad];
-            0 if none is.
-        hidden: names of the parameters that are independent by this rounding alone.
+        K: coefficients, shape (rank, number of dependent columns).
+        names: base parameters as sums, such as "upper.mcx + 0.4 lower.m".
+        rounding: largest error of a rounded angle in the URDF, [rad]; 0 without rounded angles.
+        hidden: names of the parameters that are independent only because of this rounding.
     """
 
     independent: IntArray
@@ -68,22 +64,22 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """How many base parameters there are."""
+        """Number of base parameters."""
         return len(self.independent)
 
     def values(self, phi: FloatArray) -> FloatArray:
-        """The base parameters beta of parameters `phi` ordered as `parameter_names`, shape
-        (rank,)."""
+        """Base parameters beta of the parameters `phi`, shape (rank,); `phi` is ordered as
+        `parameter_names`."""
         return phi[self.independent] + self.K @ phi[self.dependent]
 
 
 def base_parameters(model: RobotModel) -> BaseParameters:
-    """The base parameters of a robot, by a QR decomposition with pivoting of its regressor at
-    random states.
+    """Base parameters of a robot, by a QR decomposition with pivoting of its regressor at random
+    states.
 
-    How parameters group depends on the kinematics, gravity and the position limits, not on the
-    values of the parameters. Angles of a URDF that are multiples of 45 degrees but for their last
-    digits count as these. Takes a second for a humanoid of 40 joints.
+    The grouping depends on the kinematics, gravity and the position limits, not on the values of
+    the parameters. Angles of a URDF that are multiples of 45 degrees except for their last digits
+    are taken as these multiples. Takes a second for a humanoid with 40 joints.
     """
     names, rounding = parameter_names(model), _rounding(model.urdf_angles)
     stacked = _stacked_regressor(model)
@@ -106,7 +102,7 @@ def base_parameters(model: RobotModel) -> BaseParameters:
 
 
 def _rounding(angles: Iterable[float]) -> float:
-    """How far those that are rounded multiples of `_MEANT` are from these, at most."""
+    """Largest error of the angles that are rounded multiples of `_MEANT`."""
     largest = 0.0
     for angle in angles:
         last_digit = 10.0 ** int(Decimal(repr(angle)).as_tuple().exponent)
@@ -118,7 +114,7 @@ def _rounding(angles: Iterable[float]) -> float:
 
 
 def _as_meant(model: RobotModel, slack: float) -> RobotModel:
-    """The robot without components of axes and offsets that are smaller than `slack`."""
+    """Copy of the robot with components of axes and offsets below `slack` set to 0."""
     meant = model.copy()
     for row in meant.bodies[1:]:
         R = row[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3)
@@ -131,8 +127,8 @@ def _as_meant(model: RobotModel, slack: float) -> RobotModel:
 
 
 def _stacked_regressor(model: RobotModel) -> FloatArray:
-    """The triangle R of a QR decomposition of regressors at random states, one above the other; its
-    columns depend on each other in the same way. The states are always the same."""
+    """Triangle R of a QR decomposition of the stacked regressors at random states; its columns have
+    the same linear dependencies. The states are always the same."""
     ws, count, rng = Workspace(model), parameter_count(model), np.random.default_rng(0)
     regressors = np.zeros((max(_STATES, -(-count // max(model.nv, 1))), model.nv, count))
     for Y in regressors:
@@ -143,11 +139,11 @@ def _stacked_regressor(model: RobotModel) -> FloatArray:
 
 
 def _independent_columns(matrix: FloatArray) -> tuple[IntArray, IntArray]:
-    """The columns that are not 0, and those of them that span all others, by Gram-Schmidt with
+    """Columns that are not 0, and a subset of them that spans all others, by Gram-Schmidt with
     pivoting; both ascending."""
     norms = np.linalg.norm(matrix, axis=0)
     columns = np.flatnonzero(norms > _TOLERANCE * norms.max(initial=0.0))
-    # Of each column, scaled to length 1, less its share along those chosen.
+    # Each column, scaled to length 1, minus its projection onto the chosen columns.
     remainders = (matrix[:, columns] / norms[columns]).T.copy()
     chosen: list[int] = []
     while len(chosen) < len(remainders):

@@ -1,7 +1,7 @@
-"""Inverse dynamics of a recorded motion, on all cores: for identification and analysis, offline.
+"""Inverse dynamics of a recorded motion on all cores, for offline identification and analysis.
 
-The rows are shared among threads. Each thread has its own workspace and makes one call of a kernel
-that releases the interpreter lock, so they run in parallel.
+The rows are divided among threads. Each thread has its own workspace and makes one call of a kernel
+that releases the interpreter lock, so the threads run in parallel.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def inverse_dynamics_batch(
     """Actuator torques at each of N samples of a motion, **friction included**.
 
     Each row equals `inverse_dynamics` to the last bit. Inputs may be of any layout and type of real
-    numbers; what is not C-contiguous, writeable float64 is copied. A NaN stays in its row: the
-    torques that depend on it are NaN.
+    numbers; an input that is not C-contiguous, writeable float64 is copied. A NaN affects its own
+    row only: the torques that depend on it are NaN.
 
     Args:
         model: the robot; do not change it until the call returns.
@@ -45,7 +45,9 @@ def inverse_dynamics_batch(
         a: joint accelerations, shape (N, nv), [rad/s^2] or [m/s^2].
         tau: output, C-contiguous float64 of shape (N, nv), [Nm] or [N]; overwritten and returned. A
             new array by default.
-        external_forces: on each link at each sample, shape (N, links, 6), as of `rnea`.
+        external_forces: forces of the world on each link at each sample, shape (N, links, 6): force
+            [N], then moment about the link frame's origin [Nm], both expressed in the link's URDF
+            frame; links ordered as `model.link_names`. None: no forces.
         workers: number of threads; one for each CPU by default.
 
     Raises:
@@ -78,7 +80,7 @@ def inverse_dynamics_batch(
 
 
 def _real_array(name: str, value: npt.ArrayLike, shape: tuple[int | str, ...]) -> FloatArray:
-    """A C-contiguous float64 array of this shape, in which "samples" is any number."""
+    """Converts to a C-contiguous float64 array of this shape, in which "samples" is any number."""
     wanted = f"an array of real numbers of shape ({', '.join(map(str, shape))})"
     try:
         array = np.asarray(value)

@@ -1,13 +1,13 @@
-r"""Whether the inertias of a robot could be those of real bodies.
+r"""Physical consistency of a robot's inertias.
 
-Ten inertial parameters belong to a body of mass spread in space exactly if its pseudo-inertia
-(`model/rigid_body.py`) is positive definite [Wensing, Kim, Slotine 2018]
+A body with mass distributed in space can have ten given inertial parameters exactly if their
+pseudo-inertia (`model/rigid_body.py`) is positive definite [Wensing, Kim, Slotine 2018]
 
 .. math:: J = \begin{bmatrix} \Sigma & m c \\ (m c)^T & m \end{bmatrix} \succ 0
           \iff m > 0, \quad \Sigma_C = \Sigma - m c c^T \succ 0
 
-with the second moments of mass about the center of mass, Sigma_C. It follows that its inertia is
-positive definite and keeps the triangle inequality. Points, rods and plates, where an eigenvalue of
+with the second moments of mass about the center of mass, Sigma_C. Then the inertia is positive
+definite and satisfies the triangle inequality. Points, rods and plates, for which an eigenvalue of
 Sigma_C is zero, count as consistent.
 """
 
@@ -26,24 +26,23 @@ from rnea_control.model.rigid_body import (
 )
 from rnea_control.model.robot_model import RobotModel
 
-# Second moments below this, relative to the pseudo-inertia's largest entry, are those of a point.
-_POINT = 1e-9
+_POINT = 1e-9  # largest second moment of a point mass, over the pseudo-inertia's largest entry
 
 
 @dataclass(frozen=True)
 class BodyConsistency:
-    """The inertia of one body: a link with all that is fixed to it, payloads included."""
+    """Inertia of one body: a link with all links fixed to it, payloads included."""
 
-    link: str  # the one that the body's joint carries
+    link: str  # child link of the body's joint
     mass: float  # [kg]
     # Smallest second moment of mass about the center of mass, divided by the largest: 1 for a
-    # sphere, 0 for a plate; below 0, no real body has it.
+    # sphere, 0 for a plate; no real body is below 0.
     relative: float
-    fault: str  # what is wrong; empty if a real body can have this inertia, as also none at all
+    fault: str  # description of the fault; empty if a real body can have this inertia, or for none
 
     @property
     def consistent(self) -> bool:
-        """Whether a real body can have this inertia."""
+        """True if a real body can have this inertia."""
         return not self.fault
 
     def __str__(self) -> str:
@@ -52,11 +51,11 @@ class BodyConsistency:
 
 
 def physical_consistency(model: RobotModel) -> tuple[BodyConsistency, ...]:
-    """Checks the present inertia of each body: of the root if it has any, then of those that joints
-    carry, then of those of mimic joints.
+    """Checks the present inertia of each body: the root if it has an inertia, then the bodies
+    of joints, then of mimic joints.
 
-    Links that are fixed to each other are checked as one body, in the same way as each single link
-    was when the model was made, with a warning."""
+    Links that are fixed to each other are checked as one body. Each single link was checked in the
+    same way when the model was made, with a warning."""
     bodies = []
     has_root = model.bodies[0, layout.PARAMETERS].any()
     for link in model.joint_links[0 if has_root else 1 :]:

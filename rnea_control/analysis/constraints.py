@@ -1,4 +1,4 @@
-r"""Closed loops and contacts: mechanisms that are a tree with some of its links held together.
+r"""Closed loops and contacts: dynamics of a tree with links held together at points.
 
 With J the constraints' Jacobian, f the constraint forces, and S selecting the actuated joints,
 
@@ -6,8 +6,8 @@ With J the constraints' Jacobian, f the constraint forces, and S selecting the a
 
     M a + C v + g = S^T \tau + J^T f, \qquad J a + \dot J v = 0
 
-[Featherstone 2008, ch. 8]. Where the constraint forces are not unique, the result has the least
-norm. These functions are for analysis and allocate.
+[Featherstone 2008, ch. 8]. If the constraint forces are not unique, the result has the least norm.
+These functions are for analysis and allocate.
 """
 
 from __future__ import annotations
@@ -26,30 +26,28 @@ from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import skew
 
-# What rounding may leave of an equation that has a solution, relative to its largest term.
-_TOLERANCE = 1e-8
-# How far apart points held together may be, [m].
-_GAP = 1e-6
-# Constraints depend on each other if a singular value of J is below this part of the largest.
-_RANK = 1e-9
+_TOLERANCE = 1e-8  # largest residual of a solved equation, as a fraction of its largest term
+_GAP = 1e-6  # largest distance of points that are held together [m]
+_RANK = 1e-9  # smallest singular value of independent constraints, as a fraction of the largest
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """Two links held together at a point of each: a loop's closing joint, or a contact;
+    """Two links held together at a point of each: a loop's closing joint, or a contact. Raises
     ArgumentError for a point that is not three finite numbers."""
 
-    link: str  # the one that the force acts on
-    # Where, in the link's URDF frame, shape (3,), [m].
+    link: str  # link on which the constraint force acts
+    # Point in the link's URDF frame, shape (3,), [m].
     point: FloatArray = field(default_factory=lambda: np.zeros(3))
-    other: str = ""  # the one that holds it; by default the root link, for contact with the ground
-    # In the frame of `other`; None for where `point` is at the given q, as in a contact.
+    other: str = ""  # the holding link; by default the root link, for contact with the ground
+    # Point in the frame of `other`, shape (3,), [m]; None for a contact: the place of `point` at
+    # the given q.
     other_point: FloatArray | None = None
-    welded: bool = False  # whether they keep their relative orientation, and transmit a moment
+    welded: bool = False  # True if the relative orientation is fixed too, by a moment
 
     @property
     def rows(self) -> int:
-        """How many rows of J it has."""
+        """Number of rows in J."""
         return 6 if self.welded else 3
 
     def __post_init__(self) -> None:
@@ -68,14 +66,15 @@ class Constraint:
 def constraint_jacobian(
     model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]
 ) -> FloatArray:
-    """J: the relative velocity of the points held together is J v, which must be 0.
+    """Jacobian J: the relative velocity of the points held together is J v, which must be 0.
 
     Returns:
-        shape (m, nv): three rows for each constraint, or six for a welded one (linear, angular),
-        expressed in the root link's frame.
+        shape (m, nv): three rows for each constraint, or six for a welded constraint (linear,
+        angular), expressed in the root link's frame.
 
     Raises:
-        ArgumentError: as `jacobian`. So do `constraint_bias` and `constraint_error`.
+        ArgumentError: an unknown link; an array that is not C-contiguous float64 of the model's
+            size. `constraint_bias` and `constraint_error` raise the same.
     """
     _, J, _ = _relative_motion(model, ws, q, np.zeros(model.nv), constraints)
     return J
@@ -88,7 +87,7 @@ def constraint_bias(
     v: FloatArray,
     constraints: Sequence[Constraint],
 ) -> FloatArray:
-    """dJ/dt v: the relative acceleration of the points without joint accelerations, shape (m,)."""
+    """dJ/dt v: relative acceleration of the points at zero joint acceleration, shape (m,)."""
     _, _, bias = _relative_motion(model, ws, q, v, constraints)
     return bias
 
@@ -96,7 +95,7 @@ def constraint_bias(
 def constraint_error(
     model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]
 ) -> FloatArray:
-    """How far apart the points are at `q`, shape (constraints, 3), [m], in the root's frame."""
+    """Displacement between the points at `q`, shape (constraints, 3), [m], in the root's frame."""
     gaps, _, _ = _relative_motion(model, ws, q, np.zeros(model.nv), constraints)
     return gaps
 
@@ -114,17 +113,25 @@ def constrained_inverse_dynamics(
     """Torques of the actuated joints, and constraint forces, for a motion that J allows.
 
     Args:
-        model, ws, q, v, a, external_forces: as of `inverse_dynamics`.
-        constraints: what is held together.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
+        constraints: the constraints.
         driven: names of the actuated joints; all by default.
+        external_forces: forces of the world on each link, shape (number of links, 6): force [N],
+            then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
+            rows ordered as `model.link_names`. None: no forces.
 
     Returns:
         tau, shape (nv,), 0 for joints that are not actuated; and the forces on `Constraint.link`,
-        shape (m,), as the rows of `constraint_jacobian`. Both together have the least norm.
+        shape (m,), in the order of the rows of `constraint_jacobian`. Both together have the least
+        norm.
 
     Raises:
-        ArgumentError: an unknown joint or link; a motion that the constraints do not allow, in
-            position, velocity or acceleration, or that the actuators cannot give.
+        ArgumentError: an unknown joint or link; a position, velocity or acceleration that the
+            constraints do not allow; an acceleration that the actuated joints cannot produce.
     """
     gaps, J, bias = _relative_motion(model, ws, q, v, constraints)
     speed, acceleration = (np.abs(x).max(initial=0.0) for x in (v, a))
@@ -163,17 +170,24 @@ def constrained_forward_dynamics(
     """Accelerations that the torques `tau` give, and constraint forces.
 
     Args:
-        model, ws, q, v, tau, external_forces: as of `forward_dynamics`; J v should be 0, as nothing
-            brings it back to 0.
-        constraints: what is held together.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s]. J v should be 0: the constraint forces
+            do not bring it back to 0.
+        tau: actuator torques, shape (nv,), [Nm] or [N].
+        constraints: the constraints.
+        external_forces: forces of the world on each link, shape (number of links, 6): force [N],
+            then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
+            rows ordered as `model.link_names`. None: no forces.
 
     Returns:
         a, shape (nv,), with J a + dJ/dt v = 0; and the forces on `Constraint.link`, shape (m,), of
         least norm.
 
     Raises:
-        ArgumentError: an unknown link; an array that does not fit or is not finite; constraints
-            that no acceleration keeps; something without inertia that could move.
+        ArgumentError: an unknown link; an array of the wrong size or not finite; constraints that
+            no acceleration satisfies; a joint that can move and moves no inertia.
     """
     n = model.nv
     for name, array, size in (("q", q, model.nq), ("v", v, n), ("tau", tau, n)):
@@ -182,8 +196,8 @@ def constrained_forward_dynamics(
     bias = inverse_dynamics(model, ws, q, v, np.zeros(n), np.zeros(n), external_forces)
     M = crba(model, ws, q, np.zeros((n, n)))
     _, J, gamma = _relative_motion(model, ws, q, v, constraints)
-    # One acceleration that keeps the constraints, plus any in the null space N of J: so geometry
-    # alone, not mass, decides which constraints depend on each other.
+    # A particular acceleration that satisfies the constraints, plus any acceleration in the null
+    # space N of J: so the rank depends on the geometry alone, not on the masses.
     U, sizes, VT = np.linalg.svd(J)
     rank = int((sizes > _RANK * sizes.max(initial=0.0)).sum())
     U, sizes, V, N = U[:, :rank], sizes[:rank], VT[:rank].T, VT[rank:].T
@@ -214,7 +228,7 @@ def _relative_motion(
     v: FloatArray,
     constraints: Sequence[Constraint],
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What `constraint_error`, `constraint_jacobian` and `constraint_bias` return."""
+    """Results of `constraint_error`, `constraint_jacobian` and `constraint_bias`."""
     poses = forward_kinematics(model, ws, q, np.zeros((len(model.link_names), 4, 4)))
     gaps = np.zeros((len(constraints), 3))
     blocks, biases = [np.zeros((0, model.nv))], [np.zeros(0)]
@@ -229,7 +243,7 @@ def _relative_motion(
         J, bias = np.zeros((6, model.nv)), np.zeros(6)
         levers = point - X[:3, 3], other_point - Y[:3, 3]
         for link, lever, sign in zip(links, levers, (1.0, -1.0), strict=True):
-            # Of the link's origin, then of the point.
+            # Motion of the link's origin, then moved to the point.
             twist = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
             change = link_acceleration(model, ws, q, v, np.zeros(model.nv), link, np.zeros(6))
             w = twist[3:] @ v
@@ -243,7 +257,7 @@ def _relative_motion(
 
 
 def _selection(model: RobotModel, driven: Sequence[str] | None) -> FloatArray:
-    """S: for each velocity of the actuated joints a row with a single 1."""
+    """Selection matrix S: a row with a single 1 for each velocity of the actuated joints."""
     names = list(model.joint_names if driven is None else driven)
     distinct_joints = {*names} & {*model.joint_names}
     if isinstance(driven, str) or len(distinct_joints) != len(names):

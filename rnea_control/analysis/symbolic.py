@@ -1,4 +1,4 @@
-r"""The equations of motion of small robots as formulas: to read, to print, to differentiate.
+r"""Equations of motion of small robots as formulas: to read, to print, to differentiate.
 
 They are derived from the energies, not by recursions. With X_i the placement of
 body i in the root link's frame, J_i its pseudo-inertia (model/rigid_body.py), and T_ij the twist
@@ -12,7 +12,8 @@ that a rate of 1 of q_j gives it, all 4x4 matrices [Murray, Li, Sastry 1994, sec
     g &= \frac{\partial U}{\partial q}, \qquad
     U = -\sum_i [\text{gravity}^T, 0] \, X_i J_i \, [0, 0, 0, 1]^T
 
-C is that of the Christoffel symbols. Needs SymPy: `pip install rnea_control[symbolic]`.
+C has the Christoffel symbols as its coefficients. Needs SymPy: `pip install
+rnea_control[symbolic]`.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ _SCALARS = [layout.S_ANGULAR, layout.S_LINEAR, layout.RATIO, layout.OFFSET, layo
 class SymbolicDynamics:
     """tau = M(q) a + C(q, v) v + g(q), in the order and units of `rnea`; armature is part of M.
 
-    The symbols are plain ones: `sympy.lambdify((s.q, s.v, s.a), s.tau, cse=True)` is a function of
-    three arrays. Numbers of the model are exact: `sympy.N(s.M, 4)` is for printing.
+    `sympy.lambdify((s.q, s.v, s.a), s.tau, cse=True)` is a function of three arrays. Numbers of the
+    model are exact: print `sympy.N(s.M, 4)`.
 
     Attributes:
         q, v, a: the symbols q1.., v1.. and a1.., nv of each.
         M: mass matrix, shape (nv, nv).
-        C: Coriolis matrix of Christoffel symbols, shape (nv, nv): dM/dt - 2 C is skew.
+        C: Coriolis matrix of Christoffel symbols, shape (nv, nv): dM/dt - 2 C is skew-symmetric.
         g: gravity torques, shape (nv, 1).
     """
 
@@ -60,7 +61,7 @@ class SymbolicDynamics:
 
     @property
     def tau(self) -> sympy.ImmutableMatrix:
-        """The inverse dynamics M a + C v + g, shape (nv, 1)."""
+        """Inverse dynamics M a + C v + g, shape (nv, 1)."""
         return self.M * sympy.Matrix(self.a) + self.C * sympy.Matrix(self.v) + self.g
 
 
@@ -73,23 +74,25 @@ def symbolic_dynamics(
 ) -> SymbolicDynamics:
     """Derives the equations of motion of a robot without spherical and floating joints.
 
-    Numbers are those of the model as it is now, payloads and armature included; one within 1e-12 of
-    a fraction, its square root or a short decimal is taken as that. The other arguments replace
-    numbers by symbols or expressions.
+    Numbers come from the present state of the model, payloads and armature included. A number
+    within 1e-12 of a fraction, its square root or a short decimal is replaced by that. The other
+    arguments replace numbers by symbols or expressions.
 
     Args:
         model: the robot.
-        parameters: by the name of a link, [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] of it
-            and all that is fixed to it, about its frame's origin, [kg], [kg m] and [kg m^2].
-        translations: by the name of a joint, its origin in the frame of its parent link (of the
-            first of them, where several are fixed together), [m].
-        gravity: its acceleration in the root link's frame, [m/s^2].
-        limit: how many velocities the model may have. Formulas of two take a second, of the UR5's
-            six ten seconds; those of the Panda's first six take minutes and are too long to use.
+        parameters: inertial parameters [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] of a link
+            and all links fixed to it, about its frame's origin, by the link's name, [kg], [kg m]
+            and [kg m^2].
+        translations: origin of a joint in the frame of its parent link, by the joint's name, [m].
+            If several links are fixed together, the frame of the first of them.
+        gravity: acceleration of gravity in the root link's frame, [m/s^2].
+        limit: largest number of velocities of the model. Formulas take a second for two joints, ten
+            seconds for the six of the UR5, and minutes for the first six of the Panda, which are
+            too long to use.
 
     Raises:
         ArgumentError: a spherical or floating joint, too many velocities, an unknown link or joint,
-            or not ten, three and three values.
+            or a wrong number of values (ten, three and three).
     """
     if not 1 <= model.nv <= limit or {"spherical", "floating"} & set(model.joint_types):
         raise ArgumentError(
@@ -108,7 +111,7 @@ def symbolic_dynamics(
         inertias[body] = links_at[k] * _pseudo_inertia(values) * links_at[k].T
     for name, values in (translations or {}).items():
         _check(name, model.joint_rows, values, 3)
-        part = model.v_slices.get(name, slice(0, 1))  # a joint that mimics another has one
+        part = model.v_slices.get(name, slice(0, 1))  # a mimic joint has one
         first = model.joint_rows[name] - (part.stop - part.start) + 1
         k = links[:, layout.LINK_BODY].tolist().index(bodies[first, layout.PARENT])
         at_zero[first][:3, 3] = links_at[k][:3, :3] * sympy.Matrix(values)
@@ -126,9 +129,10 @@ def symbolic_dynamics(
 def _mass_matrix_and_potential(
     bodies: FloatArray, q: Any, at_zero: Any, inertias: Any, gravity: Any
 ) -> tuple[sympy.ImmutableMatrix, sympy.Expr]:
-    """M and U; `at_zero` and `inertias` replace the X_PB and pseudo-inertias of `bodies`."""
+    """Mass matrix M and potential energy U; `at_zero` and `inertias` replace the X_PB and the
+    pseudo-inertias of `bodies`."""
     M, U = sympy.zeros(len(q)), sympy.Integer(0)
-    twists = [[sympy.zeros(3, 4)] * len(q)]  # without their last rows, which are zero
+    twists = [[sympy.zeros(3, 4)] * len(q)]  # without the last rows, which are zero
     downs = [sympy.Matrix([[*gravity, 0]])]  # [gravity^T, 0] X_i
     for row, X, J in list(zip(bodies, at_zero, inertias, strict=True))[1:]:
         parent, own = int(row[layout.PARENT]), int(row[layout.Q])
@@ -153,9 +157,9 @@ def _mass_matrix_and_potential(
 
 
 def _harmonics(expression: sympy.Expr) -> sympy.Expr:
-    """The same with sines and cosines of sums in place of products; what cancels is then gone.
+    """Replaces products of sines and cosines by sines and cosines of sums; terms then cancel.
 
-    They are multiplied as polynomials in exp(i angle) and exp(-i angle).
+    The products are multiplied out as polynomials in exp(i angle) and exp(-i angle).
     """
     exponents, waves = {}, {}
     for angle in {function.args[0] for function in expression.atoms(sympy.cos, sympy.sin)}:
@@ -173,7 +177,8 @@ def _harmonics(expression: sympy.Expr) -> sympy.Expr:
 
 
 def _exact(values: Iterable[float]) -> list[sympy.Expr]:
-    """The numbers as simple expressions where these are within 1e-12 of the largest of them."""
+    """Replaces each number by a simple expression within 1e-12 of the largest number, if there is
+    one."""
     tolerance, result = 1e-12 * max(map(abs, values)), []
     for number in map(float, values):
         root = sympy.sqrt(sympy.Rational(Fraction(number**2).limit_denominator(100)))

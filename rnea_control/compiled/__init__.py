@@ -1,4 +1,4 @@
-"""A robot's recursions traced into straight-line code, and that compiled for it alone."""
+"""Recursions traced into straight-line code for one robot, and compiled."""
 
 from rnea_control.compiled.compiled_robot import CompiledRobot, compile_robot
 from rnea_control.compiled.machine_code import Order

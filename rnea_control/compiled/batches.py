@@ -1,4 +1,4 @@
-"""An algorithm at many samples: arrays checked, threads, and the remainder of a register."""
+"""Runs an algorithm at many samples: checks of arrays, threads, and the last partial register."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from rnea_control.dynamics.workspace import check_array, shapes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
-# Fewer samples take less time than a thread to start.
-WORTH_A_THREAD = 50_000
-# Parts for each thread: one that another process holds up takes fewer of them.
-PARTS = 8
+WORTH_A_THREAD = 50_000  # number of samples that take longer than the start of a thread
+PARTS = 8  # parts for each thread; a thread that another process delays takes fewer parts
 _PRECISIONS = {np.dtype(np.float64): Precision.double, np.dtype(np.float32): Precision.float}
 
 Array = np.ndarray  # of either precision
@@ -35,7 +33,8 @@ def run(
     order: Order,
     workers: int | None,
 ) -> Array:
-    """As of `CompiledRobot.batch`; `code` is what compiles an algorithm, or has done so."""
+    """Runs `CompiledRobot.batch`; `code` returns the function of an algorithm, compiling it first
+    if necessary."""
     if workers is not None and (not isinstance(workers, Integral) or workers < 1):
         raise ArgumentError(f"workers is {workers}; it must be at least 1, and an integer")
     if not isinstance(order, Order):
@@ -46,7 +45,7 @@ def run(
     samples, together = out.shape[axis], lanes(precision)
     if samples == 0:
         return out
-    if samples < together:  # fewer than a register has lanes: the last one is repeated
+    if samples < together:  # fewer samples than lanes of a register: the last sample is repeated
         index = np.minimum(np.arange(together), samples - 1)
         wider = [np.ascontiguousarray(np.take(each, index, axis)) for each in inputs]
         whole = run(model, algorithm, code, wider, None, order, 1)
@@ -64,7 +63,7 @@ def run(
     bodies = model.bodies.ctypes.data
 
     def work() -> None:
-        for begin, end in parts:  # each goes to one thread
+        for begin, end in parts:  # each part goes to one thread
             *arrays, result = (data + begin * step for data, step in steps)
             function(*arrays, bodies, result, samples, end - begin)
 
@@ -80,7 +79,7 @@ def run(
 def _checked(
     model: RobotModel, algorithm: str, inputs: Sequence[Array], out: Array | None, order: Order
 ) -> Array:
-    """The output."""
+    """Checks the arrays; returns the output."""
     *names, output = ALGORITHMS[algorithm].arrays
     given = len(inputs) == len(names) and isinstance(inputs[0], np.ndarray)
     if not given or inputs[0].ndim != 2 or inputs[0].dtype not in _PRECISIONS:

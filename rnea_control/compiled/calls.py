@@ -1,9 +1,9 @@
-"""How Python calls the machine code of a program.
+"""Calls of a program's machine code from Python.
 
-Beside the code stands a function of Python's C interface, `entry`. It checks the arrays and that
-the robot's constants are what they were, runs the code, and returns the output; it allocates
-nothing. Whatever is not as it expects, it hands on to Python. By kernels/array_argument.py it reads
-NumPy's own records; where that is not proven to work, Python makes all calls.
+The machine code has a function of Python's C interface, `entry`. It checks the arrays and that the
+robot's constants are unchanged, runs the code, and returns the output; it allocates nothing. It
+passes a call with anything unexpected on to Python. It reads NumPy's own records
+(kernels/array_argument.py); if this is not proven to work, Python makes all calls.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ from rnea_control.kernels.linking import c_address
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
-_ENTRY, _NAME = "entry", ctypes.create_string_buffer(b"compiled")
-# Of Python's C interface.
-_METH_FASTCALL = 0x0080
+_ENTRY = "entry"
+_NAME = ctypes.create_string_buffer(b"compiled")
+_METH_FASTCALL = 0x0080  # from Python's C interface
+# Functions of Python's C interface that `entry` calls.
 _OF_PYTHON = "Py_IncRef", "PyType_IsSubtype", "PyObject_VectorcallDict"
 
-GRAVITY, ARMATURE = "gravity", "armature"
-# What setters change: columns of `model.bodies`, of the root's row for gravity.
+GRAVITY = "gravity"
+ARMATURE = "armature"
+# Columns of `model.bodies` that each setter changes; the setter of gravity only in row 0.
 _COLUMNS = {
     GRAVITY: range(layout.BASE_ACCELERATION, layout.BASE_ACCELERATION + 3),
     "inertia": range(layout.COLUMNS)[layout.PARAMETERS],
@@ -46,11 +48,11 @@ _COLUMNS = {
 
 
 def add_entry(module: ir.Module, shapes: Sequence[tuple[int, ...]]) -> None:
-    """Puts `PyObject *entry(self, arguments, count)` beside a program for one sample.
+    """Adds `PyObject *entry(self, arguments, count)` to a program for one sample.
 
     Args:
-        module: of `assembly`.
-        shapes: of the program's inputs, then of its output.
+        module: module from `assembly`.
+        shapes: shapes of the program's inputs, then of its output.
     """
     arrays = importlib.import_module(ENTRY_MODULE)
     record, field, pointer = arrays.ArrayRecord, arrays.field, arrays.POINTER
@@ -96,16 +98,17 @@ def add_entry(module: ir.Module, shapes: Sequence[tuple[int, ...]]) -> None:
 def function(
     code: MachineCode, otherwise: Callable[..., Any], bodies: FloatArray, expected: FloatArray
 ) -> Callable[..., Any]:
-    """What Python calls the code by; it keeps all of these.
+    """Python callable for the machine code; keeps its arguments alive.
 
     Args:
-        code: of a program and its `entry`.
-        otherwise: is called with the same arguments where something is not as `entry` expects.
-        bodies: of the robot.
-        expected: of its `Constants`.
+        code: machine code of a program with `entry`.
+        otherwise: fallback, called with the same arguments if `entry` finds anything unexpected.
+        bodies: `bodies` of the robot.
+        expected: `expected` of the robot's `Constants`.
     """
-    # A PyMethodDef: name, function, flags, documentation. An array stays whole until the function
-    # is gone; Python's garbage collector may empty a structure of ctypes before.
+    # A PyMethodDef: name, function, flags, documentation. It is an array because an array stays
+    # intact until the function is deleted; the garbage collector may clear a ctypes structure
+    # earlier.
     name = ctypes.addressof(_NAME)
     definition = np.array([name, code.address(_ENTRY), _METH_FASTCALL, 0], dtype=np.int64)
     kinds = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
@@ -117,7 +120,7 @@ def function(
 
 @cache
 def direct() -> bool:
-    """Whether Python calls machine code directly: proven on a small program."""
+    """True if Python can call machine code directly, as tested on a small program."""
     consequence = "Each call of a compiled robot takes some tens of microseconds more"
     return READS_ARRAYS and not objection(_objection, consequence)
 
@@ -148,22 +151,22 @@ def _objection() -> str:
     right = right and all(call(*each) == each for each in others)
     bodies[0, layout.CHANGES] = 1.0
     right = right and call(x, output) == (x, output)
-    return "" if right else "a function of Python's C interface does not do what it does"
+    return "" if right else "a function for Python's C interface gives wrong results"
 
 
 class Constants:
-    """The numbers of a robot when this was made.
+    """Numbers of a robot that are constants of its compiled code.
 
     Args:
-        model, variable: as of `CompiledRobot`.
+        model: the robot.
+        variable: "gravity", "armature", or names of links whose payload changes.
 
     Attributes:
-        variable: entries of `model.bodies`, (row, column), that are none: code reads them when it
-            runs.
-        expected: how often setters had changed the robot when it was last checked, shape (1,).
+        variable: entries of `model.bodies`, (row, column), that the code reads when it runs.
+        expected: number of changes by the robot's setters at the last check, shape (1,).
 
     Raises:
-        ArgumentError: a word in `variable` that means nothing.
+        ArgumentError: an unknown word in `variable`.
     """
 
     def __init__(self, model: RobotModel, variable: Collection[str]) -> None:
@@ -176,10 +179,11 @@ class Constants:
         self.expected = model.bodies[0, [layout.CHANGES]]
 
     def check(self) -> None:
-        """Accepts what is variable, and what has changed and was set back.
+        """Compares the robot's constants with the compiled ones. Variable entries may change, and
+        a constant may have changed and been set back.
 
         Raises:
-            ArgumentError: a constant has changed.
+            ArgumentError: a constant differs.
         """
         changes = self._model.bodies[0, layout.CHANGES]
         differs = (self._model.bodies != self._numbers) & self._constant
@@ -193,7 +197,7 @@ class Constants:
 
 
 def _entries(model: RobotModel, word: str) -> set[tuple[int, int]]:
-    """Of `model.bodies`, what a word in `variable` means."""
+    """Entries of `model.bodies` that a word in `variable` means."""
     part, rows = word, range(1)
     if word == ARMATURE:
         rows = range(1, len(model.bodies))
@@ -209,7 +213,7 @@ def _entries(model: RobotModel, word: str) -> set[tuple[int, int]]:
 
 
 def _name(row: int, column: int) -> str:
-    """What an entry of `model.bodies` is, in words."""
+    """Words for an entry of `model.bodies`."""
     part = next((part for part, columns in _COLUMNS.items() if column in columns), "")
     if part == GRAVITY:
         return part if row == 0 else f"body {row}"

@@ -25,30 +25,29 @@ from rnea_control.dynamics.workspace import check_array, link_index, shapes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
-# How many samples `normal_equations` takes at a time.
-BLOCK = 512
+BLOCK = 512  # number of samples that `normal_equations` takes at a time
 
 
 class CompiledRobot:
-    """The recursions for one robot as it was when this was made: the algorithms of `dynamics`,
-    without a workspace, each compiled when it is first called.
+    """The algorithms of `dynamics` for one robot in its present state, without a workspace; each is
+    compiled at its first call.
 
-    Threads may share it. Calls allocate nothing but in the first one of each algorithm. Torques
-    differ from those of `dynamics` by rounding only.
+    Threads may share the object. Only the first call of each algorithm allocates. Results differ
+    from the results of `dynamics` by rounding only.
 
     Args:
         model: the robot.
-        variable: what may change without compiling again: "gravity", "armature", or names of links
-            whose payload changes. All else about the robot becomes part of the code; a call after
-            it has changed raises ArgumentError.
-        base_parameters: whether the inertial parameters are regrouped first, but for those of
-            variable payloads: fewer operations, torques that differ by rounding.
+        variable: properties that may change without compiling again: "gravity", "armature", or
+            names of links whose payload changes. All other properties of the robot become part of
+            the code; a call after one of them has changed raises ArgumentError.
+        base_parameters: True to regroup the inertial parameters first, except those of variable
+            payloads: fewer operations, torques that differ by rounding.
 
     Attributes:
         model: the robot.
 
     Raises:
-        ArgumentError: not a RobotModel, or neither a link nor one of the words.
+        ArgumentError: not a RobotModel, or an unknown word in `variable`.
     """
 
     def __init__(
@@ -63,21 +62,21 @@ class CompiledRobot:
         self._base_parameters = base_parameters
         self._code: dict[tuple[str, Order | None, Precision, int], MachineCode] = {}
         self._functions: dict[tuple[str, Order, Precision], Callable[..., None]] = {}
-        # What makes the calls of each algorithm: Python, until it is compiled.
+        # Callable of each algorithm: Python's `_call` until the algorithm is compiled.
         calls_of = {name: partial(self._call, name, None) for name in ALGORITHMS}
         self._calls: Any = SimpleNamespace(**calls_of)
         self._jacobians: dict[str, Callable[..., Matrix]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy compiles again, or loads from disk, at first calls; none is made of a robot that
-        has changed."""
+        """Pickles the robot only: a copy compiles again, or loads from disk, at its first calls. A
+        robot that has changed since compilation cannot be copied."""
         self._constants.check()
         return CompiledRobot, (self.model, self._variable, self._base_parameters)
 
     def rnea(
         self, q: Vector, v: Vector, a: Vector, tau: Vector, external_forces: Matrix | None = None
     ) -> Vector:
-        """As `rnea_control.dynamics.rnea`."""
+        """Inverse dynamics, see `rnea_control.dynamics.rnea`."""
         if external_forces is not None:
             return self.rnea_with_external_forces(q, v, a, external_forces, tau)
         return self._calls.rnea(q, v, a, tau)
@@ -85,27 +84,27 @@ class CompiledRobot:
     def rnea_with_external_forces(
         self, q: Vector, v: Vector, a: Vector, external_forces: Matrix, tau: Vector
     ) -> Vector:
-        """As `rnea` with external forces."""
+        """Inverse dynamics with external forces, see `rnea_control.dynamics.rnea`."""
         return self._calls.rnea_with_external_forces(q, v, a, external_forces, tau)
 
     def gravity(self, q: Vector, tau: Vector) -> Vector:
-        """As `rnea_control.dynamics.gravity`."""
+        """Gravity torques, see `rnea_control.dynamics.gravity`."""
         return self._calls.gravity(q, tau)
 
     def nonlinear_effects(self, q: Vector, v: Vector, tau: Vector) -> Vector:
-        """As `rnea_control.dynamics.nonlinear_effects`."""
+        """Coriolis and gravity torques, see `rnea_control.dynamics.nonlinear_effects`."""
         return self._calls.nonlinear_effects(q, v, tau)
 
     def crba(self, q: Vector, M: Matrix) -> Matrix:
-        """As `rnea_control.dynamics.crba`."""
+        """Mass matrix, see `rnea_control.dynamics.crba`."""
         return self._calls.crba(q, M)
 
     def aba(self, q: Vector, v: Vector, tau: Vector, a: Vector) -> Vector:
-        """As `rnea_control.dynamics.aba`."""
+        """Forward dynamics, see `rnea_control.dynamics.aba`."""
         return self._calls.aba(q, v, tau, a)
 
     def jacobian(self, q: Vector, link: str, J: Matrix) -> Matrix:
-        """As `rnea_control.dynamics.jacobian`; each link is compiled by itself."""
+        """Jacobian, see `rnea_control.dynamics.jacobian`; each link is compiled separately."""
         try:
             call = self._jacobians[link]
         except (KeyError, TypeError):
@@ -113,24 +112,28 @@ class CompiledRobot:
         return call(q, J)
 
     def forward_kinematics(self, q: Vector, poses: Matrices) -> Matrices:
-        """As `rnea_control.dynamics.forward_kinematics`."""
+        """Poses of all links, see `rnea_control.dynamics.forward_kinematics`."""
         return self._calls.forward_kinematics(q, poses)
 
     def regressor(self, q: Vector, v: Vector, a: Vector, Y: Matrix) -> Matrix:
-        """As `rnea_control.analysis.regressor`."""
+        """Regressor, see `rnea_control.analysis.regressor`."""
         return self._calls.regressor(q, v, a, Y)
 
     def bind(self, algorithm: str, *arrays: Array) -> Callable[[], Array]:
-        """An algorithm for arrays that stay, as in a control loop: a function without arguments
-        that takes what is in them, fills the last one and returns it. It is the fastest way.
+        """Binds an algorithm to fixed arrays, as in a control loop: the fastest way to call it.
 
         Args:
-            algorithm: as of `address`, but "jacobian".
-            arrays: its inputs, then its output, of one sample.
+            algorithm: "rnea", "rnea_with_external_forces", "gravity", "nonlinear_effects", "crba",
+                "aba", "regressor" or "forward_kinematics".
+            arrays: inputs of the algorithm, then its output, for one sample.
+
+        Returns:
+            A function without arguments that reads the inputs, fills the output and returns it. It
+            raises ArgumentError if the robot has changed.
 
         Raises:
-            ArgumentError: as the algorithm's own method; from the function, if the robot has
-                changed.
+            ArgumentError: an unknown algorithm; an array that is not C-contiguous float64 of the
+                algorithm's size; the robot has changed.
         """
         names = self._arrays(algorithm)
         if len(arrays) != len(names):
@@ -146,25 +149,25 @@ class CompiledRobot:
         order: Order = Order.sample_major,
         workers: int | None = None,
     ) -> Array:
-        """An algorithm at many samples, a vector register of them at a time.
+        """Runs an algorithm at many samples, a vector register of samples at a time.
 
         Args:
             algorithm: "rnea", "gravity", "nonlinear_effects", "crba", "aba", "regressor" or
                 "forward_kinematics".
-            inputs: its inputs, shape (samples, nq or nv) each, or (nq or nv, samples) for
-                `Order.entry_major`, which is faster for arms. `rnea` takes external forces as a
-                fourth one, shape (samples, links, 6) or (links, 6, samples). All are float64, or
-                all float32: then twice as many samples fit in a register, and results are right to
-                about 1e-5 of the largest.
-            out: output of shape (samples, ...) as of one sample, with the samples last
-                for `Order.entry_major`; a new array by default.
-            order: where the samples are.
+            inputs: inputs of the algorithm, shape (samples, nq or nv) each, or (nq or nv, samples)
+                for `Order.entry_major`, which is faster for arms. The optional fourth input of
+                `rnea` are external forces, shape (samples, links, 6) or (links, 6, samples). All
+                are float64, or all float32: then twice as many samples fit in a register, and
+                results are right to about 1e-5 of the largest.
+            out: output, shape (samples, ...) followed by the shape for one sample, or with the
+                samples last for `Order.entry_major`; a new array by default.
+            order: order of the samples in memory.
             workers: number of threads; by default one for each CPU, but one for fewer than two
                 times `WORTH_A_THREAD` samples.
 
         Raises:
-            ArgumentError: another algorithm; an array that is not C-contiguous, of these types and
-                shapes; an output that shares memory with an input; the robot has changed.
+            ArgumentError: an unknown algorithm; an array that is not C-contiguous or has another
+                type or shape; an output that shares memory with an input; the robot has changed.
         """
         self._arrays(algorithm)
         self._constants.check()
@@ -174,18 +177,21 @@ class CompiledRobot:
     def normal_equations(
         self, q: Matrix, v: Matrix, a: Matrix, tau: Matrix
     ) -> tuple[Matrix, Vector]:
-        """The sums of Y^T Y and Y^T tau over many samples, with the `regressor` Y of each: what
-        least squares needs to identify the parameters. No Y is stored for longer than a block.
+        """Sums of Y^T Y and Y^T tau over many samples, with the `regressor` Y of each sample: the
+        normal equations of least squares. Y is stored for one block of samples at a time.
 
         Args:
-            q, v, a: shape (samples, nq or nv), as of `batch`, float64.
+            q: joint positions, shape (samples, nq), float64, [rad] or [m].
+            v: joint velocities, shape (samples, nv), float64, [rad/s] or [m/s].
+            a: joint accelerations, shape (samples, nv), float64, [rad/s^2] or [m/s^2].
             tau: measured torques, shape (samples, nv), [Nm] or [N].
 
         Returns:
             Two arrays of shape (parameters, parameters) and (parameters,).
 
         Raises:
-            ArgumentError: as `batch`; a number that is not finite, which would spoil all of both.
+            ArgumentError: an array that is not C-contiguous or has another type or shape; a number
+                that is not finite, which would spoil both sums; the robot has changed.
         """
         count = parameter_count(self.model)
         matrix, vector = np.zeros((count, count)), np.zeros(count)
@@ -207,31 +213,33 @@ class CompiledRobot:
         return matrix, vector
 
     def address(self, algorithm: str, link: str | None = None) -> int:
-        """Where the code of an algorithm is, for callers in C: `c_header` says how it is called. It
-        stays there as long as this object lives. Such calls check nothing.
+        """Address of an algorithm's code, for callers in C; `c_header` declares its arguments. It
+        is valid as long as this object lives. Calls by the address check nothing.
 
         Args:
             algorithm: "rnea", "rnea_with_external_forces", "gravity", "nonlinear_effects", "crba",
                 "aba", "regressor", "jacobian" or "forward_kinematics".
-            link: of "jacobian".
+            link: name of the link, for "jacobian".
 
         Raises:
-            ArgumentError: there is no such algorithm or link, or the robot has changed.
+            ArgumentError: an unknown algorithm or link; the robot has changed.
         """
         link = link if algorithm == "jacobian" else None
         return self._compile(algorithm, link).address(ALONE)
 
     def function(self, algorithm: str, link: str | None = None) -> Callable[..., None]:
-        """`address` as a function of `ctypes`, which Numba's functions can call too.
+        """An algorithm's code as a function of `ctypes`, which Numba's functions can call too.
 
-        It takes pointers: to the inputs, to `model.bodies` (to anything where nothing is variable),
-        and to the output.
+        Its arguments are pointers: to the inputs, to `model.bodies` (any pointer if nothing is
+        variable), and to the output.
 
         Args:
-            algorithm, link: as of `address`.
+            algorithm: "rnea", "rnea_with_external_forces", "gravity", "nonlinear_effects", "crba",
+                "aba", "regressor", "jacobian" or "forward_kinematics".
+            link: name of the link, for "jacobian".
 
         Raises:
-            ArgumentError: as `address`.
+            ArgumentError: an unknown algorithm or link; the robot has changed.
         """
         return self._function(algorithm, self.address(algorithm, link))
 
@@ -239,12 +247,13 @@ class CompiledRobot:
         """Writes an object file for each algorithm, and a header, for programs in C and C++.
 
         The code is for this kind of processor. It needs `sin`, `cos` and `tanh` of the C library.
-        Names begin with the robot's, with `_` in place of what a name in C cannot have, and with
-        `robot_` before what it cannot begin with.
+        Functions have the robot's name as prefix: `_` replaces characters that C does not allow in
+        a name, and `robot_` is put before a prefix with which a C name cannot begin.
 
         Args:
-            folder: where to; it is made if it is not there.
-            algorithms: which; see `address`, without "jacobian".
+            folder: folder of the files; created if it does not exist.
+            algorithms: "rnea", "rnea_with_external_forces", "gravity", "nonlinear_effects", "crba",
+                "aba", "regressor" or "forward_kinematics".
 
         Returns:
             The object files, then the header.
@@ -265,8 +274,7 @@ class CompiledRobot:
         return (*files, header)
 
     def _call(self, name: str, link: str | None, *arrays: Array) -> Array:
-        """A call that Python makes: it checks the arrays and the robot, compiles the algorithm if
-        that is not done, and runs it."""
+        """Checks the arrays and the robot, compiles the algorithm if necessary, and runs it."""
         names, shape_of = ALGORITHMS[name].arrays, shapes(self.model)
         for each, array in zip(names, arrays, strict=True):
             check_array(each, array, shape_of[each], writeable=each == names[-1])
@@ -275,10 +283,10 @@ class CompiledRobot:
         return arrays[-1]
 
     def _arrays(self, name: str) -> tuple[str, ...]:
-        """The arrays of an algorithm that needs no link.
+        """Names of the arrays of an algorithm that takes no link.
 
         Raises:
-            ArgumentError: there is none of this name, or not for this robot.
+            ArgumentError: an unknown algorithm, or not available for this robot.
         """
         if name not in ALGORITHMS or name == "jacobian":
             known = ", ".join(each for each in ALGORITHMS if each != "jacobian")
@@ -291,7 +299,7 @@ class CompiledRobot:
         return ALGORITHMS[name].arrays
 
     def _compile(self, name: str, link: str | None = None) -> MachineCode:
-        """The code of an algorithm for one sample; from now on it is called directly."""
+        """Compiles an algorithm for one sample; later calls run the code directly."""
         self._constants.check()
         if link is None:
             self._arrays(name)
@@ -321,7 +329,7 @@ class CompiledRobot:
             return code
 
     def _bulk(self, name: str, order: Order, precision: Precision) -> Callable[..., None]:
-        """The code of an algorithm for many samples, as a function of `ctypes`."""
+        """Code of an algorithm for many samples, as a function of `ctypes`."""
         key = (name, order, precision)
         if key not in self._functions:
             address = self._machine_code(name, order, precision).address(order.value)
@@ -331,7 +339,7 @@ class CompiledRobot:
     def _function(self, name: str, address: int, counts: int = 0) -> Callable[..., None]:
         pointers = [ctypes.c_void_p] * (len(ALGORITHMS[name].arrays) + 1)
         function = ctypes.CFUNCTYPE(None, *pointers, *[ctypes.c_int64] * counts)(address)
-        function.robot = self  # type: ignore[attr-defined]  # so that the code stays
+        function.robot = self  # type: ignore[attr-defined]  # keeps the code alive
         return function
 
     def _trace(self, name: str, link: int = 0) -> Program:
@@ -339,5 +347,5 @@ class CompiledRobot:
         return trace(name, self.model, variable, link, self._base_parameters)
 
 
-# Its name in programs: to make one is to compile.
+# Public name: making the object compiles the robot.
 compile_robot = CompiledRobot

@@ -32,25 +32,24 @@ from rnea_control.model import RobotModel
 _REGISTERS = (("+avx512f", 8), ("+avx", 4))
 _SMALLEST_REGISTER = 2  # SSE2 and NEON
 
-# So many are kept; then those that were made first go.
-MOST_FILES = 500
+MOST_FILES = 500  # number of object files kept; the oldest are removed
 
 OUTPUT = "output"
 ALONE = "alone"
 
 
 class Order(Enum):
-    """How many samples lie in memory."""
+    """Order of several samples in memory."""
 
     sample_major = "rows"  # arrays of shape (samples, entries)
-    entry_major = "columns"  # of shape (entries, samples)
+    entry_major = "columns"  # arrays of shape (entries, samples)
 
 
 class MachineCode:
-    """Functions in memory, for as long as this object is.
+    """Machine code in memory; this object keeps it alive.
 
     Args:
-        code: what `object_code` made.
+        code: object file from `object_code`.
     """
 
     def __init__(self, code: bytes) -> None:
@@ -59,21 +58,20 @@ class MachineCode:
         self._engine.finalize_object()
 
     def address(self, function: str) -> int:
-        """Of a function in memory."""
+        """Address of a function."""
         return int(self._engine.get_function_address(function))
 
 
 @cache
 def lanes(precision: Precision = Precision.double) -> int:
-    """How many numbers a vector register has."""
+    """Number of numbers in a vector register."""
     features = processor()[1].split(",")
     doubles = next((n for feature, n in _REGISTERS if feature in features), _SMALLEST_REGISTER)
     return doubles * Precision.double.value // precision.value
 
 
 def object_code(module: ir.Module) -> bytes:
-    """An object file of what `assembly` made, from disk if it was made before and is not damaged
-    there."""
+    """Object file of a module from `assembly`; read from disk if an intact file is there."""
     text = str(module)
     digest = hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()
     file = f"robot.{digest}.o"
@@ -94,8 +92,8 @@ def assembly(
     name: str = ALONE,
     precision: Precision = Precision.double,
 ) -> ir.Module:
-    """The function of one sample, called `name`, or one for many that lie in `order`, in LLVM's
-    language. That of one sample is in double precision."""
+    """Function of a program in LLVM's language: for one sample, with the name `name` and in double
+    precision, or for many samples in the given `order`."""
     module = ir.Module()
     module.triple = ""  # this computer's
     sincos = add_sincos(module, vector(lanes(precision)))
@@ -107,19 +105,19 @@ def assembly(
 
 
 def assembled(text: str) -> bytes:
-    """An object file of a module's text."""
+    """Object file of a module's text."""
     module = llvm.parse_assembly(text)
     module.verify()
     return bytes(_target().emit_object(module))
 
 
 def c_header(robot: str, model: RobotModel, algorithms: Collection[str]) -> str:
-    """The header of a robot's functions.
+    """C header of a robot's functions.
 
     Args:
-        robot: what their names begin with.
+        robot: prefix of the functions' names.
         model: the robot.
-        algorithms: which functions there are.
+        algorithms: names of the functions.
     """
     guard = f"{robot.upper()}_H"
     joints = ", ".join(model.joint_names)
@@ -131,7 +129,7 @@ def c_header(robot: str, model: RobotModel, algorithms: Collection[str]) -> str:
         'extern "C" {',
         "#endif",
         "",
-        f"/* `{BODIES}`: what may change, as in the RobotModel's `bodies`; NULL if nothing may. */",
+        f"/* `{BODIES}`: `bodies` of the RobotModel, with variable entries; NULL if none is. */",
     ]
     dimensions = {key: "".join(f"[{n}]" for n in shape) for key, shape in shapes(model).items()}
     for algorithm in algorithms:
@@ -151,11 +149,11 @@ def _made_at(path: Path) -> float:
 def _target() -> llvm.TargetMachine:
     name, features = processor()
     if lanes() > 4:
-        # Twice as wide is twice as fast here: there is nothing but arithmetic.
+        # The program is arithmetic only, so registers of twice the width are twice as fast.
         features += ",-prefer-256-bit"
     target = llvm.Target.from_default_triple()
-    # With more effort LLVM also orders instructions within the registers, for half of the time of a
-    # large program, which a processor that looks ahead does not feel.
+    # At a higher level LLVM also schedules instructions, which takes half of the compile time of a
+    # large program and gains nothing on an out-of-order processor.
     return target.create_target_machine(
         cpu=name, features=features, opt=1, reloc="pic", codemodel="default"
     )
@@ -164,8 +162,8 @@ def _target() -> llvm.TargetMachine:
 def _begun(
     module: ir.Module, name: str, program: Program, number: ir.Type, integers: int = 0
 ) -> tuple[Builder, dict[str, ir.Value], list[ir.Value]]:
-    """`void name(inputs..., bodies, output, integers...)`: a builder at its beginning, its arrays
-    by name, and the integers."""
+    """Begins the function `void name(inputs..., bodies, output, integers...)`; returns a builder at
+    its beginning, its arrays by name, and the integers."""
     names = (*program.inputs, OUTPUT)
     types = [(DOUBLE if array == BODIES else number).as_pointer() for array in names]
     type_ = ir.FunctionType(ir.VoidType(), [*types, *[INT64] * integers])
@@ -176,7 +174,7 @@ def _begun(
 
 
 def _add_alone(module: ir.Module, program: Program, sincos: ir.Function, name: str) -> None:
-    """`void name(inputs..., bodies, output)`: the program for one sample."""
+    """Adds the program for one sample, `void name(inputs..., bodies, output)`."""
     builder, arrays, _ = _begun(module, name, program, DOUBLE)
 
     def load(array: str, index: int) -> ir.Value:
@@ -192,10 +190,12 @@ def _add_alone(module: ir.Module, program: Program, sincos: ir.Function, name: s
 def _add_bulk(
     module: ir.Module, program: Program, sincos: ir.Function, order: Order, precision: Precision
 ) -> None:
-    """`void rows or columns(inputs..., bodies, output, i64 stride, i64 count)`: the program for as
-    many samples at a time as a register has lanes. The last group ends with the last sample, and
-    may repeat some of the samples before it. `count` is at least the number of lanes. From an entry
-    of a sample to the next entry there are `stride` numbers in columns."""
+    """Adds the program for many samples, `void rows or columns(inputs..., bodies, output,
+    i64 stride, i64 count)`.
+
+    A group has as many samples as a register has lanes. The last group ends with the last sample,
+    and may repeat some of the samples before it; `count` is at least the number of lanes. In
+    `columns` the next entry of a sample is `stride` numbers away."""
     kind, size = vector(lanes(precision), precision), precision.value
     builder, arrays, (stride, count) = _begun(module, order.value, program, kind.element, 2)
     entry, width = builder.block, INT64(kind.count)
@@ -203,7 +203,7 @@ def _add_bulk(
     group, end = builder.append_basic_block(), builder.append_basic_block()
     builder.branch(group)
     builder.position_at_end(group)
-    k = builder.phi(INT64)  # the group's first sample
+    k = builder.phi(INT64)  # first sample of the group
     k.add_incoming(INT64(0), entry)
     lengths = {name: math.prod(shape) for name, shape in program.inputs.items()}
     lengths[OUTPUT] = len(program.results)
@@ -213,12 +213,12 @@ def _add_bulk(
     }
 
     def address(array: str, index: int) -> ir.Value:
-        """Of the entry of each sample."""
+        """Addresses of an entry of each sample of the group."""
         first = builder.add(builder.mul(k, INT64(lengths[array])), INT64(index))
         return builder.apart(builder.gep(arrays[array], [first]), steps[array])
 
     def address_of_column(array: str, index: int) -> ir.Value:
-        """Of the entry of sample k; those of the next samples lie behind it."""
+        """Address of an entry of sample k; the entries of the next samples follow it."""
         first = builder.add(builder.mul(stride, INT64(index)), k)
         return builder.bitcast(builder.gep(arrays[array], [first]), kind.as_pointer())
 
@@ -230,7 +230,7 @@ def _add_bulk(
             return builder.gather(address(array, index), kind, size)
         return builder.load(address_of_column(array, index), align=size)
 
-    # What a sample's row takes is written side by side, at the end.
+    # Entries of the output rows, written one after the other at the end.
     late: dict[int, ir.Value] = {}
 
     def store(index: int, value: ir.Value) -> None:

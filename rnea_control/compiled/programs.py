@@ -30,11 +30,11 @@ Recorded = np.ndarray  # of numbers and Numbers
 
 
 class Algorithm(NamedTuple):
-    """What goes into an algorithm, what comes out, and how it runs.
+    """Kernel and arrays of an algorithm.
 
     Attributes:
-        kernel: computes it. Its arguments are arrays of the model, `memory` of a workspace, the
-            index of a `link`, and the arrays.
+        kernel: the compiled function. Its arguments are arrays of the model, `memory` of a
+            workspace, the index of a `link`, and `arrays`.
         arrays: names of the inputs, then of the output; `dynamics.workspace.shapes` has the shape
             of each.
     """
@@ -45,13 +45,13 @@ class Algorithm(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """Straight-line code, in no language.
+    """Straight-line code, independent of a language.
 
     Attributes:
-        name: of the algorithm.
-        inputs: arrays by name, with their shapes.
+        name: name of the algorithm.
+        inputs: shapes of the input arrays, by name.
         graph: the operations.
-        results: what each entry of the output is, in C order.
+        results: reference for each entry of the output, in C order.
     """
 
     name: str
@@ -61,14 +61,14 @@ class Program:
 
     @property
     def order(self) -> list[int]:
-        """The operations that the results need, as `needed` has them, from the last result on: what
-        the tip of a limb has summed up is used before its parent adds to it, so that less is kept
-        from one operation to another."""
+        """Operations that the results need, in the order of `needed`, beginning with the last
+        result: the sums at the end of a limb are used before the sums of its parent, so that fewer
+        values are kept between operations."""
         return self.needed(reversed(self.results))
 
     def needed(self, results: Iterable[Reference]) -> list[int]:
-        """The operations that some results need, by index, each after those that it uses: result
-        by result, so that a limb is done before the next begins."""
+        """Indices of the operations that these results need, each after the operations that it
+        uses; result by result, so that each limb is finished before the next begins."""
         order: list[int] = []
         done = [False] * len(self.graph.operations)
         for result in results:
@@ -92,8 +92,7 @@ class Program:
         return order
 
 
-# `rnea` where there are external forces.
-WITH_FORCES = "rnea_with_external_forces"
+WITH_FORCES = "rnea_with_external_forces"  # name of `rnea` with external forces
 ALGORITHMS = {
     "rnea": Algorithm(rnea_kernel, ("q", "v", "a", "tau")),
     WITH_FORCES: Algorithm(rnea_with_forces_kernel, ("q", "v", "a", "external_forces", "tau")),
@@ -106,12 +105,14 @@ ALGORITHMS = {
     "forward_kinematics": Algorithm(forward_kinematics_kernel, ("q", "poses")),
 }
 
-# The array of the model's own numbers that stay variable.
-BODIES = "bodies"
-# What is left of 0 in a rotation by a right angle, which no floating-point number is exactly.
-_RIGHT_ANGLE = 1e-15
-# Of the ten inertial parameters.
-_M, _MCZ, _IXX, _IYY = 0, 3, 4, 7
+BODIES = "bodies"  # array of the model with the entries that stay variable
+_RIGHT_ANGLE = 1e-15  # largest entry that is rounding of 0 in a rotation by a right angle
+
+# Indices in the ten inertial parameters.
+_M = 0
+_MCZ = 3
+_IXX = 4
+_IYY = 7
 
 
 def trace(
@@ -127,9 +128,9 @@ def trace(
         name: a key of `ALGORITHMS`.
         model: the robot.
         variable: entries of `model.bodies`, (row, column), that the code reads when it runs; all
-            others become constants.
-        link: index of the link that is asked for.
-        base_parameters: whether inertial parameters are regrouped, but for the variable ones.
+            other entries become constants.
+        link: index of the link for an algorithm that takes one.
+        base_parameters: True to regroup the inertial parameters that are not variable.
 
     Raises:
         TraceError: the algorithm branches on a value, or always divides by 0.
@@ -157,7 +158,7 @@ def trace(
         "joint_links": model.joint_links,
         "memory": np.zeros((row_count(len(bodies) - 1), COLUMNS), dtype=object),
         "link": link,
-        "a": np.zeros(model.nv, dtype=object),  # where it is no input
+        "a": np.zeros(model.nv, dtype=object),  # if it is not an input
         "external_forces": np.zeros((0, 6)),
         **arrays,
         output: result,
@@ -167,24 +168,24 @@ def trace(
         _functions(graph).plain(function)(*map(known.get, signature(function).parameters))
     except ZeroDivisionError as error:
         raise TraceError(
-            f"{name} of {model.name!r} divides by 0: a joint moves nothing that has inertia. Give "
-            "its link an <inertial>, or lock the joint"
+            f"{name} of {model.name!r} divides by 0: a joint moves no inertia. Give its link an "
+            "<inertial>, or lock the joint"
         ) from error
     results = tuple(graph.reference(value) for value in result.ravel())
     return Program(name, {**inputs, BODIES: model.bodies.shape}, graph, results)
 
 
 def _regrouped(bodies: FloatArray, kept: Collection[int]) -> FloatArray:
-    """A copy of `model.bodies` with base parameters: the same torques from fewer numbers.
+    """Copy of `model.bodies` with base parameters: the same torques from fewer numbers.
 
-    A part of a body that is symmetric about the axis of its revolute joint, and that has no moment
-    of inertia about it, feels nothing of the joint: it may as well belong to the parent. So m, mcz
-    and Iyy of each body become 0, and Ixx the difference of both. The moments and products of
-    inertia of a body on a prismatic joint belong to its parent altogether [Khalil, Dombre 2004,
-    ch. 9.4]. What the root gets, no joint feels.
+    A part of a body that is symmetric about the axis of its revolute joint, and has no moment of
+    inertia about this axis, is not affected by the joint and can be assigned to the parent body.
+    So m, mcz and Iyy of each body become 0, and Ixx becomes Ixx - Iyy. The moments and products of
+    inertia of a body on a prismatic joint are assigned to its parent altogether [Khalil, Dombre
+    2004, ch. 9.4]. The part that the root gets affects no joint.
 
-    Torques and the mass matrix are the same in exact arithmetic; the bodies by themselves are no
-    longer possible ones. Rows in `kept` keep their inertial parameters.
+    Torques and the mass matrix are the same in exact arithmetic; the single bodies are no longer
+    physically possible. Rows in `kept` keep their inertial parameters.
     """
     bodies = bodies.copy()
     for i in range(len(bodies) - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""Programs in LLVM's language, for one sample or for a register of them, by llvmlite's builder."""
+"""Programs in LLVM's language, for one sample or a register of samples, by llvmlite's builder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from llvmlite import ir
 from rnea_control.compiled.programs import Program
 from rnea_control.kernels import rotation
 
-DOUBLE, INT32, INT64 = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
+DOUBLE = ir.DoubleType()
+INT32 = ir.IntType(32)
+INT64 = ir.IntType(64)
 _BINARY = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
 
 
@@ -24,48 +26,48 @@ class Precision(Enum):
 
 
 def vector(lanes: int, precision: Precision = Precision.double) -> ir.VectorType:
-    """The type of so many numbers in a register."""
+    """Type of a register with `lanes` numbers."""
     return ir.VectorType(DOUBLE if precision is Precision.double else ir.FloatType(), lanes)
 
 
 def _overload(type_: ir.Type) -> str:
-    """What the name of a function of LLVM's ends with, for this type."""
+    """Suffix of the name of an LLVM function for this type."""
     if isinstance(type_, ir.VectorType):
         return f"v{type_.count}{_overload(type_.element)}"
     return str(type_.intrinsic_name)
 
 
 def _every(kind: ir.VectorType) -> ir.Constant:
-    """That every lane counts."""
+    """Mask that enables every lane."""
     return ir.VectorType(ir.IntType(1), kind.count)(1)
 
 
 class Builder(ir.IRBuilder):
-    """llvmlite's builder, and what programs need beside it."""
+    """llvmlite's builder with the additional operations that programs need."""
 
     def binary(self, name: str, x: ir.Value, y: ir.Value) -> ir.Value:
-        """x and y by an operation of `_BINARY`; products and sums may become one instruction."""
+        """Applies an operation of `_BINARY`; a product and a sum may become one instruction."""
         return getattr(self, _BINARY[name])(x, y, flags=("contract",))
 
     def converted(self, x: ir.Value, to: ir.Type) -> ir.Value:
-        """x in the precision of a type with as many lanes."""
+        """Converts x to the precision of `to`, which has as many lanes."""
         if x.type == to:
             return x
         is_double = getattr(to, "element", to) == DOUBLE
         return self.fpext(x, to) if is_double else self.fptrunc(x, to)
 
     def external(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
-        """Calls a function that is not of this module."""
+        """Calls a function of another module."""
         type_ = ir.FunctionType(result, [each.type for each in arguments])
         known = self.module.globals.get(name)
         return self.call(known or ir.Function(self.module, type_, name), arguments)
 
     def intrinsic(self, name: str, x: ir.Value) -> ir.Value:
-        """Calls a function of LLVM's of one argument."""
+        """Calls an LLVM function of one argument."""
         return self.external(f"llvm.{name}.{_overload(x.type)}", x.type, x)
 
     def by_library(self, name: str, x: ir.Value) -> ir.Value:
-        """A function of the C library, of each lane of x, in double precision."""
+        """Calls a function of the C library for each lane of x, in double precision."""
         type_ = x.type
         if not isinstance(type_, ir.VectorType):
             return self.external(name, DOUBLE, x)
@@ -77,33 +79,34 @@ class Builder(ir.IRBuilder):
         return self.converted(result, type_)
 
     def in_all_lanes(self, x: ir.Value, kind: ir.VectorType) -> ir.Value:
-        """A vector of the same number, in another precision where that of `kind` is."""
+        """Vector with the number x in all lanes, converted to the precision of `kind`."""
         none = kind(ir.Undefined)
         first = self.insert_element(none, self.converted(x, kind.element), INT32(0))
         return self.shuffle_vector(first, none, ir.VectorType(INT32, kind.count)(0))
 
     def apart(self, at: ir.Value, steps: ir.Constant) -> ir.Value:
-        """A vector of addresses, so many numbers from one."""
+        """Vector of addresses, each its number of `steps` from the address `at`."""
         addresses = self.gep(at, [INT64(0)])  # llvmlite itself takes no vector
         addresses.indices, addresses.type = [steps], ir.VectorType(at.type, steps.type.count)
         return addresses
 
     def gather(self, addresses: ir.Value, kind: ir.VectorType, size: int) -> ir.Value:
-        """The numbers of `size` bytes at some addresses."""
+        """Reads the numbers of `size` bytes at these addresses."""
         name = f"llvm.masked.gather.{_overload(kind)}.{_overload(addresses.type)}"
         every, none = _every(kind), kind(ir.Undefined)
         return self.external(name, kind, addresses, INT32(size), every, none)
 
     def scatter(self, value: ir.Value, addresses: ir.Value, size: int) -> None:
-        """Writes numbers of `size` bytes to some addresses."""
+        """Writes numbers of `size` bytes to these addresses."""
         name = f"llvm.masked.scatter.{_overload(value.type)}.{_overload(addresses.type)}"
         every = _every(value.type)
         self.external(name, ir.VoidType(), value, addresses, INT32(size), every)
 
 
 def add_sincos(module: ir.Module, kind: ir.VectorType) -> ir.Function:
-    """Sines and cosines of angles [rad], a vector of type `kind`, by the method of
-    kernels/rotation.py; where one is beyond its range all by the mathematics library."""
+    """Adds a function for the sines and cosines of a vector of angles [rad] of type `kind`. It uses
+    the method of kernels/rotation.py; if one angle is beyond the range of that method, the
+    mathematics library for all of them."""
     pair = ir.LiteralStructType([kind, kind])
     function = ir.Function(module, ir.FunctionType(pair, [kind]), f"sincos_{_overload(kind)}")
     function.linkage = "internal"
@@ -154,14 +157,14 @@ def add_sincos(module: ir.Module, kind: ir.VectorType) -> ir.Function:
 
 
 class StraightLine:
-    """The values of a program's operations, as they are built.
+    """Builds the operations of a program.
 
     Args:
-        program: what is computed.
-        builder: where to.
-        kind: the type of all numbers: `DOUBLE`, or a vector.
-        load: builds what reads an entry of an input.
-        store: builds what gives an entry of the output its value.
+        program: the program.
+        builder: builder at the position of the first operation.
+        kind: type of all numbers: `DOUBLE`, or a vector.
+        load: builds the code that reads an entry of an input.
+        store: builds the code that writes an entry of the output.
     """
 
     def __init__(
@@ -179,7 +182,7 @@ class StraightLine:
         self._negatives: dict[int, ir.Value] = {}
 
     def value(self, reference: int) -> ir.Value:
-        """What a reference stands for."""
+        """Value of a reference."""
         index = abs(reference) - 1
         if reference > 0:
             return self._values[index]
@@ -193,9 +196,9 @@ class StraightLine:
         return self._negatives[index]
 
     def write(self, sincos: ir.Function) -> None:
-        """Writes the operations in their order, but sines and cosines first, by `add_sincos`. Each
-        result is stored as soon as it is known, but after all inputs were read: the output may lie
-        over them."""
+        """Writes sines and cosines first, by `add_sincos`, then the other operations in their
+        order. Each result is stored as soon as it is known, but after all inputs were read, as the
+        output may share memory with them."""
         operations, order = self._graph.operations, self._program.order
         entries: dict[int, list[int]] = {}
         for entry, result in enumerate(self._program.results):
@@ -215,7 +218,7 @@ class StraightLine:
         inputs = (index for index in order if operations[index].name == "input")
         for index in order:
             if index in entries:
-                for each in inputs:  # all of them the first time, then none
+                for each in inputs:  # all inputs the first time, then none
                     self._write_one(each)
             self._write_one(index)
             for entry in entries.get(index, ()):
@@ -239,8 +242,8 @@ class StraightLine:
         self._values[index] = value
 
     def _write_angles(self, angles: list[int], sincos: ir.Function) -> None:
-        """Sines and cosines of angles: of one after the other, or, for a single sample, of several
-        by one call."""
+        """Writes sines and cosines: one call for each angle, or, for a single sample, one call for
+        several angles."""
         builder, together = self._builder, sincos.args[0].type
         values = [self.value(angle) for angle in angles]
         if self._kind == DOUBLE:

@@ -1,9 +1,9 @@
-"""Numbers that record what is done with them, as a graph of operations without repetitions, and the
-functions of `dynamics/` and `kernels/` as plain Python, to run on such numbers.
+"""Numbers that record the operations on them, as a graph without repetitions; and the functions of
+`dynamics/` and `kernels/` as plain Python, to run on such numbers.
 
-What holds for all real numbers is used to leave operations out: 0 + x, 1 x, x - x, signs, constants
-and operations that were done before. A NaN or infinity may so vanish where it meets a 0, and the
-last digit differ where two constants are multiplied with each other first.
+Identities of real numbers are used to leave operations out: 0 + x, 1 x, x - x, signs, constants and
+repeated operations. Therefore a NaN or infinity that is multiplied by a constant 0 may vanish, and
+the last digit may differ if two constants are multiplied with each other first.
 
 The plain functions are the compiled kernels' own sources: copies of their code objects, whose
 global names lead to plain functions instead of compiled ones.
@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 from rnea_control.exceptions import TraceError
 
-Reference = int  # index of an operation plus 1; negative for its negative
+Reference = int  # index of an operation plus 1, with a minus sign for the negative of its result
 
 _OURS = __name__.partition(".")[0]
 
 
 class Operation(NamedTuple):
-    """One operation: its name, its arguments, and the constant or input that it stands for."""
+    """One operation: its name, its arguments, and its constant or input, if it is one."""
 
     name: str
     arguments: tuple[Reference, ...] = ()
@@ -32,11 +32,11 @@ class Operation(NamedTuple):
 
 
 class Graph:
-    """Operations in the order in which they were first done.
+    """Operations in the order of their first recording.
 
     Attributes:
-        operations: each uses only those before it.
-        angles: of each angle that has a sine or cosine, which operations these are.
+        operations: the operations; each uses only operations before it.
+        angles: operations that are the sine and cosine of an angle, by the angle.
     """
 
     def __init__(self) -> None:
@@ -45,11 +45,11 @@ class Graph:
         self._known: dict[Operation, Reference] = {}
 
     def input(self, array: str, index: int) -> Number:
-        """A number that is known only when the code runs: an entry of an array."""
+        """Number that is known only when the code runs: an entry of an array."""
         return Number(self, self._reference(Operation("input", source=(array, index))))
 
     def reference(self, value: float | Number) -> Reference:
-        """Of a number that was recorded, or of a constant."""
+        """Reference to a recorded number, or to a constant."""
         if isinstance(value, Number):
             return value.reference
         value = float(value)
@@ -72,7 +72,7 @@ class Graph:
         return self._number("subtract", x, -y) if x > 0 else -self._number("subtract", -x, y)
 
     def multiply(self, x: Reference, y: Reference) -> Number:
-        """x y; constants come together."""
+        """x y, with constant factors multiplied together."""
         negative = (x < 0) != (y < 0)
         x, y = sorted((abs(x), abs(y)))
         a, b = self._constant(x), self._constant(y)
@@ -119,10 +119,10 @@ class Graph:
 
 
 class Number:
-    """The result of a recorded operation, or its negative.
+    """Result of a recorded operation, or its negative.
 
     Raises:
-        TraceError: where a program would branch on its value.
+        TraceError: if a program would branch on its value.
     """
 
     __slots__ = ("graph", "reference")
@@ -180,7 +180,7 @@ class Number:
 
 
 class Magnitude:
-    """How large an angle is: the code takes angles of any size, so within every bound."""
+    """Magnitude of an angle: smaller than every bound, as the code takes angles of any size."""
 
     def __le__(self, bound: float) -> bool:
         return True
@@ -190,7 +190,7 @@ class PlainFunctions:
     """Makes plain functions, each once.
 
     Args:
-        replaced: by the name in the source, what is called in place of a function.
+        replaced: replacements of functions, by the function's name in the source.
     """
 
     def __init__(self, replaced: dict[str, Any]) -> None:
@@ -198,7 +198,7 @@ class PlainFunctions:
         self._made: dict[int, Any] = {}
 
     def plain(self, thing: Any, name: str = "") -> Any:
-        """`thing` as it is, but for functions and modules of this package."""
+        """Plain version of a function or module of this package; other things unchanged."""
         if name in self._replaced:
             return self._replaced[name]
         function = getattr(thing, "py_func", thing)
@@ -219,7 +219,7 @@ class PlainFunctions:
 
 
 class _PlainModule:
-    """A module, the functions of which are plain."""
+    """Module with plain functions."""
 
     def __init__(self, functions: PlainFunctions, module: ModuleType) -> None:
         self._functions = functions

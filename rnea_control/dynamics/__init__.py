@@ -1,11 +1,11 @@
-"""The recursions and terms of rigid-body dynamics: what a control tick or a simulator calls.
+"""The recursions and terms of rigid-body dynamics, for control ticks and simulators.
 
-Every algorithm has one shape: model, workspace, inputs, output last; the output is filled and
-returned. None allocates. `rnea` without external forces, `gravity` and `nonlinear_effects` are
-ready after import; all others compile, or load from disk, at their first call.
+Every algorithm has the same signature: model, workspace, inputs, output last. It fills and returns
+the output and allocates nothing. `rnea` without external forces, `gravity` and `nonlinear_effects`
+are ready after import; other algorithms compile, or load from disk, at their first call.
 
-**Friction** is in `friction`, `inverse_dynamics` and `forward_dynamics` only. All others are for
-rigid bodies and rotors without friction.
+**Friction** is in `friction`, `inverse_dynamics` and `forward_dynamics` only. The other algorithms
+are for rigid bodies and rotors without friction.
 """
 
 from rnea_control.dynamics.aba import aba

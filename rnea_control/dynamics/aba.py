@@ -1,8 +1,8 @@
 """Forward dynamics by the articulated body algorithm.
 
 [Featherstone 2008, table 7.1]. For a body with parent P, v is its velocity, S the motion subspace
-of its joint, I its inertia, I^A its articulated inertia, p^A its bias force (what it needs at zero
-acceleration, with the joints beyond it free) and f^x the external force on it:
+of its joint, I its inertia, I^A its articulated inertia, p^A its bias force (the force that it
+needs at zero acceleration, with the joints beyond it free) and f^x the external force on it:
 
 outward,
 
@@ -57,12 +57,16 @@ def aba(
     Performs no allocation.
 
     Args:
-        model: the robot; none of its joints may mimic another one.
-        ws, q, v: as of `rnea`.
+        model: the robot, without mimic joints.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
         tau: joint torques, shape (nv,), [Nm] or [N].
-        a: output, shape (nv,), [rad/s^2] or [m/s^2]; overwritten and returned. Not finite where a
-            joint moves nothing that has inertia.
-        external_forces: as of `rnea`.
+        a: output, shape (nv,), [rad/s^2] or [m/s^2]; overwritten and returned. Not finite for a
+            joint that moves no inertia.
+        external_forces: forces of the world on each link, shape (number of links, 6): force [N],
+            then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
+            rows ordered as `model.link_names`. None: no forces.
 
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above; a model

@@ -1,5 +1,5 @@
-"""A body by name: its constants, read from its row of `model.bodies` (model/bodies.py), and what a
-recursion computes of it, in its row of `Workspace.memory`."""
+"""Access to a body by name: its constants in its row of `model.bodies` (model/bodies.py), and the
+results of recursions in its row of `Workspace.memory`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.vectors import Symmetric3, Vector3
 from rnea_control.model import bodies as layout
 
-# Columns of a row of `memory`. Vectors are expressed in the body's frame B and are about its origin
-# unless said otherwise; spatial ones are six numbers, (linear, angular) or (force, moment).
+# Columns of a row of `memory`. Unless noted, vectors are expressed in the body's frame B and about
+# its origin. Spatial vectors have six numbers, (linear, angular) or (force, moment).
 POSE_IN_PARENT = 0  # twelve; R_PB, which turns from B to the parent body's frame P, and p_PB, in P
 VELOCITY = 12  # six; `rnea` needs the angular part only
 ACCELERATION = 18  # six, minus gravity
-FORCE = 24  # six; what the joint exerts on B and on all bodies beyond it
-# `rnea` and `gravity` need no more.
+FORCE = 24  # six; force of the joint on B and all bodies beyond it
+# `rnea` and `gravity` use only the columns above.
 POSE = 30  # twelve; R_WB and p_WB
 LEVER = 42  # p_PB in axes of W
 COMPOSITE_INERTIA = 45  # ten parameters of B and all bodies beyond it, in axes of W
@@ -24,13 +24,13 @@ REFERENCE_ACCELERATION = 61  # six
 VELOCITY_PRODUCT = 67  # six; c = v x S dq
 ARTICULATED_INERTIA = 73  # 21; I^A, see kernels/spatial.py
 BIAS_FORCE = 94  # six; p^A
-MOMENTUM = BIAS_FORCE  # six; of B and all bodies beyond it; no recursion needs both
+MOMENTUM = BIAS_FORCE  # six; momentum of B and all bodies beyond it; no recursion needs both
 U_OVER_D = 100  # six
 u_OVER_D = 106
 COLUMNS = 107
 
-# Columns of a row of joint angles, `LANES` of each: the sines of whole vector registers are
-# computed fastest. These rows follow those of the bodies.
+# Columns of a row of joint angles, `LANES` angles, sines and cosines each: the sines of whole
+# vector registers are computed fastest. These rows follow the rows of the bodies.
 LANES = 8
 ANGLE = 0
 SINE = LANES
@@ -51,15 +51,15 @@ def parent(bodies: Matrix, i: int) -> int:
 
 @inlined
 def inertia(rows: Matrix, i: int, first: int = layout.INERTIA) -> tuple[float, Vector3, Symmetric3]:
-    """m [kg], m c [kg m], and I about B's origin [kg m^2]: of the body in B, or of what else stands
-    in ten columns of a row."""
+    """m [kg], m c [kg m], and I about the origin [kg m^2], from ten columns of a row beginning with
+    `first`."""
     mc = spatial.vector_at(rows, i, first + 1)
     return rows[i, first], mc, spatial.symmetric_at(rows, i, first + 4)
 
 
 @inlined
 def velocity_index(bodies: Matrix, i: int) -> int:
-    """Where this row's velocity stands in v, a and tau."""
+    """Index of this row's velocity in v, a and tau."""
     return int(bodies[i, layout.V])
 
 
@@ -77,7 +77,7 @@ def velocity_count(bodies: Matrix) -> int:
 
 @inlined
 def base_acceleration(bodies: Matrix) -> Vector3:
-    """-g: the recursions start from a root that accelerates with it; so gravity enters them."""
+    """-g: acceleration of the root from which the recursions start; this is how gravity enters."""
     return spatial.vector_at(bodies, 0, layout.BASE_ACCELERATION)
 
 
@@ -103,13 +103,13 @@ def store_motion(memory: Matrix, i: int, w: Vector3, dw: Vector3, acc: Vector3) 
 
 @inlined
 def subtract_external_forces(links: Matrix, memory: Matrix, forces: Matrix, column: int) -> None:
-    """Subtracts what the world exerts on each body from what its joint must exert.
+    """Subtracts the external force on each body from the force that its joint must exert.
 
     Args:
-        links: of the model.
-        memory: of the workspace.
-        forces: a row for each link, or no rows for no forces.
-        column: where in `memory` the six numbers of each body stand.
+        links: `links` of the model.
+        memory: `memory` of the workspace.
+        forces: external forces, a row for each link, or no rows for no forces.
+        column: first of the six columns of `memory` with the joint's force.
     """
     for k in range(forces.shape[0]):
         R, p = spatial.pose_at(links, k, layout.LINK_ROTATION)

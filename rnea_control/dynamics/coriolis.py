@@ -6,7 +6,7 @@ its derivative along the motion, and I the body's inertia, the body needs the fo
     F  =  I a_r + 1/2 ( v x* I v_r - I (v x v_r) + v_r x* I v )
 
 For v_r = v this is the body's equation of motion. With reference joint accelerations of zero and no
-gravity, these forces give the joint torques C(q, v) v_r, with dM/dt - 2C skew
+gravity, these forces give the joint torques C(q, v) v_r, with dM/dt - 2C skew-symmetric
 [Niemeyer, Slotine 1991; Echeandia, Wensing 2021].
 """
 
@@ -28,12 +28,18 @@ def passivity_torque(
     model: RobotModel, ws: Workspace, q: Vector, v: Vector, v_r: Vector, a_r: Vector, tau: Vector
 ) -> Vector:
     """M(q) a_r + C(q, v) v_r + g(q), for passivity-based control, without friction. Performs no
-    allocation. Errors as of `rnea`.
+    allocation.
 
     Args:
-        model, ws, q, v: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
         v_r, a_r: reference velocities and accelerations, shape (nv,), in the units of v and a.
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         _passivity_torque(model.bodies, ws.memory, q, v, v_r, a_r, tau)
@@ -43,14 +49,20 @@ def passivity_torque(
 
 
 def coriolis_matrix(model: RobotModel, ws: Workspace, q: Vector, v: Vector, C: Matrix) -> Matrix:
-    """C(q, v), with C v the Coriolis and centrifugal torques and dM/dt - 2C skew. Performs no
-    allocation. Errors as of `rnea`.
+    """C(q, v) with C v the Coriolis and centrifugal torques and dM/dt - 2C skew-symmetric. Performs
+    no allocation.
 
     Column j is the torque C v_r for a reference velocity v_r of 1 at index j and 0 elsewhere.
 
     Args:
-        model, ws, q, v: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
         C: output, shape (nv, nv), [Nm s/rad] or [N s/m]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         _coriolis_matrix(model.bodies, ws.memory, ws.unit, ws.zeros, ws.torque, q, v, C)
@@ -63,7 +75,7 @@ def coriolis_matrix(model: RobotModel, ws: Workspace, q: Vector, v: Vector, C: M
 def reference_pass(
     bodies: Matrix, memory: Matrix, v: Vector, v_r: Vector, a_r: Vector, start: Vector3
 ) -> None:
-    """The force that each body needs; after `velocity_pass`. `start`: acceleration of the root."""
+    """Force that each body needs; call `velocity_pass` first. `start`: acceleration of the root."""
     spatial.store(memory, 0, body.REFERENCE_VELOCITY, spatial.ZERO)
     spatial.store(memory, 0, body.REFERENCE_ACCELERATION, (start, ORIGIN))
     for i in range(1, bodies.shape[0]):

@@ -19,9 +19,9 @@ only shifts: n + p x f. With p from the parent's origin to the body's, and h = m
 
 [Featherstone 2008, sec. 2.13], and inertias of bodies that move as one add up.
 
-The inertia that a joint feels is M_jj with all other joints held. With all others free it is
-1 / (M^-1)_jj <= M_jj: where axes are in line, as those of joints 1 and 3 of a stretched arm, they
-differ by a factor of ten and more. With M = L L^T and L y = e_j, (M^-1)_jj is y . y.
+The inertia at a joint is M_jj with all other joints held, and 1 / (M^-1)_jj <= M_jj with all other
+joints free. The two differ by a factor of ten and more where axes are in line, such as the axes of
+joints 1 and 3 of a stretched arm. With M = L L^T and L y = e_j, (M^-1)_jj is y . y.
 """
 
 from __future__ import annotations
@@ -42,17 +42,20 @@ from rnea_control.model.bodies import ARMATURE, RATIO, S_ANGULAR, S_LINEAR
 _MASS = body.COMPOSITE_INERTIA
 _FIRST_MOMENT = body.COMPOSITE_INERTIA + 1
 _INERTIA = body.COMPOSITE_INERTIA + 4
-# What rounding leaves of a pivot that is 0, relative to the largest that it could be.
-SMALLEST_PIVOT = 1e-13
+SMALLEST_PIVOT = 1e-13  # pivot that is 0 except for rounding, as a fraction of its upper bound
 
 
 def crba(model: RobotModel, ws: Workspace, q: Vector, M: Matrix) -> Matrix:
-    """The joint-space mass matrix M(q), armature included. Performs no allocation. Errors as of
-    `rnea`.
+    """Joint-space mass matrix M(q), armature included. Performs no allocation.
 
     Args:
-        model, ws, q: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
         M: output, shape (nv, nv), [kg m^2], [kg m] or [kg]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         crba_kernel(model.bodies, ws.memory, q, M)
@@ -112,7 +115,7 @@ def felt_by_joint(bodies: Matrix, memory: Matrix, i: int, force: Spatial) -> flo
 
 @inlined
 def single_bodies(bodies: Matrix, memory: Matrix, q: Vector) -> None:
-    """Every body by itself: its rotation, lever and inertia, in axes of the root."""
+    """Computes rotation, lever and inertia of each body, in axes of the root."""
     joint.sines_and_cosines(bodies, memory, q)
     for i in range(1, bodies.shape[0]):
         P = body.parent(bodies, i)
@@ -160,8 +163,9 @@ def joint_axis(memory: Matrix, i: int) -> Vector3:
 def felt_inertias(
     bodies: Matrix, memory: Matrix, q: Vector, M: Matrix, held: Vector, free: Vector
 ) -> None:
-    """Fills `held` and `free`, shape (nv,), [kg m^2] or [kg]; `free` is NaN where a joint moves
-    nothing that has inertia. `M`, shape (nv, nv), is overwritten."""
+    """Fills `held` and `free` with the inertia at each joint while the other joints are held or
+    free, shape (nv,), [kg m^2] or [kg]; `free` is NaN for a joint that moves no inertia. `M`, shape
+    (nv, nv), is overwritten."""
     mass_matrix(bodies, memory, q, M)
     n = M.shape[0]
     for k in range(n):

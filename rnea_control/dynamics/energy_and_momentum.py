@@ -1,11 +1,11 @@
-r"""Energies, where the mass is, and generalized momentum.
+r"""Kinetic and potential energy, center of mass, and generalized momentum.
 
     T  =  1/2 sum_i ( m v . v + 2 v . (w x mc) + w . I w )  +  1/2 sum_i armature dq^2
     U  =  - sum_i g . ( m p + R mc )
 
 with v and w the linear and angular velocity of body i at the origin of its frame.
 
-The momentum M v, and how it changes without actuator torque:
+The momentum M v and its rate:
 
 .. math::
 
@@ -16,10 +16,9 @@ With v the spatial velocity of a body, and h the momentum of it and of all bodie
     p        =  S . h + armature v
     C^T v    =  (v x S) . h  =  dT/dq
 
-The second line is the derivative of the first, less the joint's torque S . dh/dt: axes that move
-along with their bodies are all that C^T v comes from. So neither M nor C is needed, and one
-recursion outward and one inward give all [De Luca et al. 2006, eq. 9; Featherstone 2008,
-sec. 2.10].
+The second line is the derivative of the first, less the joint's torque S . dh/dt: C^T v comes only
+from the motion of the axes with their bodies. So neither M nor C is needed; one recursion outward
+and one inward are enough [De Luca et al. 2006, eq. 9; Featherstone 2008, sec. 2.10].
 """
 
 from __future__ import annotations
@@ -37,10 +36,15 @@ from rnea_control.model.bodies import ARMATURE, RATIO
 
 def kinetic_energy(model: RobotModel, ws: Workspace, q: Vector, v: Vector) -> float:
     """Kinetic energy of all bodies and of the actuators' rotors, [J]. Performs no allocation.
-    Errors as of `rnea`.
 
     Args:
-        model, ws, q, v: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         energy: float = _kinetic_energy(model.bodies, ws.memory, q, v)
@@ -51,7 +55,16 @@ def kinetic_energy(model: RobotModel, ws: Workspace, q: Vector, v: Vector) -> fl
 
 def potential_energy(model: RobotModel, ws: Workspace, q: Vector) -> float:
     """Potential energy of gravity, [J]; zero for masses at the root's origin. Performs no
-    allocation. Arguments and errors as of `kinetic_energy`."""
+    allocation.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
+    """
     try:
         energy: float = _center_of_mass(model.bodies, ws.memory, q, ws.com)
     except (TypeError, AttributeError) as fault:
@@ -60,13 +73,17 @@ def potential_energy(model: RobotModel, ws: Workspace, q: Vector) -> float:
 
 
 def center_of_mass(model: RobotModel, ws: Workspace, q: Vector, com: Vector) -> Vector:
-    """Center of mass of the whole robot, the root link included. Performs no allocation. Errors as
-    of `rnea`.
+    """Center of mass of the whole robot, the root link included. Performs no allocation.
 
     Args:
-        model, ws, q: as of `kinetic_energy`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
         com: output, shape (3,), [m], in the root link's frame; overwritten and returned. NaN for a
             robot without mass.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         _center_of_mass(model.bodies, ws.memory, q, com)
@@ -78,13 +95,19 @@ def center_of_mass(model: RobotModel, ws: Workspace, q: Vector, com: Vector) -> 
 def generalized_momentum(
     model: RobotModel, ws: Workspace, q: Vector, v: Vector, p: Vector, rate: Vector
 ) -> Vector:
-    """The momentum M v, and its rate C^T v - g without actuator torque and friction. Performs no
-    allocation. Errors as of `rnea`.
+    """Momentum M v, and its rate C^T v - g without actuator torque and friction. Performs no
+    allocation.
 
     Args:
-        model, ws, q, v: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
         p: output, shape (nv,), [Nm s] or [N s]; overwritten and returned.
         rate: output, shape (nv,), [Nm] or [N]; overwritten.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         _generalized_momentum(model.bodies, ws.memory, q, v, p, rate)

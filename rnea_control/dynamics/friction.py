@@ -1,4 +1,4 @@
-"""Dynamics with what real joints add to rigid bodies: friction and a constant torque offset.
+"""Dynamics with the friction and the constant torque offset of real joints.
 
     tau_f  =  damping dq  +  coulomb tanh(dq / v_s)  +  offset
 
@@ -7,8 +7,8 @@ The hyperbolic tangent makes Coulomb friction smooth at standstill
 
     M(q) a  +  C(q, v) v  +  g(q)  +  tau_f(v)  =  tau
 
-Forward dynamics solves it for a, with M by `crba` and the rest by `rnea`. Factored from the last
-joint to the first, M = L^T D L, L stays zero where joints of different branches share no inertia
+Forward dynamics solves it for a, with M by `crba` and the other terms by `rnea`. M is factored from
+the last joint to the first, M = L^T D L; then L is zero between joints of different branches
 [Featherstone 2008, sec. 6.5].
 """
 
@@ -27,19 +27,23 @@ from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
-# v_s: at three times this velocity Coulomb friction is at 99.5 %, [rad/s] or [m/s].
+# v_s, [rad/s] or [m/s]: at three times this velocity Coulomb friction has 99.5 % of its value.
 STICKING_VELOCITY = 0.01
 
 
 def friction(model: RobotModel, ws: Workspace, v: Vector, tau: Vector) -> Vector:
     """Actuator torques for friction and offset at joint velocities `v`. Performs no allocation.
-    Errors as of `rnea`.
 
     From `model.damping`, `model.friction` and `model.torque_offset`, by the equation of this file.
 
     Args:
-        model, ws, v: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         _friction(model.friction_parameters, v, tau)
@@ -59,7 +63,21 @@ def inverse_dynamics(
 ) -> Vector:
     """Actuator torques for the accelerations `a`, **friction included**: `rnea` + `friction`.
 
-    The inverse of `forward_dynamics`. Performs no allocation. Arguments and errors as of `rnea`.
+    The inverse of `forward_dynamics`. Performs no allocation.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
+        tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+        external_forces: forces of the world on each link, shape (number of links, 6): force [N],
+            then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
+            rows ordered as `model.link_names`. None: no forces.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     rnea(model, ws, q, v, a, tau, external_forces)
     tau += friction(model, ws, v, ws.torque)
@@ -80,15 +98,20 @@ def forward_dynamics(
     The inverse of `inverse_dynamics`. Performs no allocation.
 
     Args:
-        model, ws, q, v: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
         tau: actuator torques, shape (nv,), [Nm] or [N].
         a: output, shape (nv,), [rad/s^2] or [m/s^2]; overwritten and returned.
-        external_forces: as of `rnea`.
+        external_forces: forces of the world on each link, shape (number of links, 6): force [N],
+            then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
+            rows ordered as `model.link_names`. None: no forces.
 
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above; a
-            singular mass matrix, because a joint moves nothing that has inertia; accelerations
-            that are not finite.
+            singular mass matrix, because a joint moves no inertia; accelerations that are not
+            finite.
     """
     try:
         forces = ws.no_forces if external_forces is None else external_forces
@@ -99,15 +122,15 @@ def forward_dynamics(
         raise argument_error(**locals()) from fault
     if not solved:
         raise ArgumentError(
-            "the mass matrix is singular because a joint moves nothing that has inertia, or an "
-            "argument is not finite. Give every moving link an inertia, or its joint an armature"
+            "the mass matrix is singular because a joint moves no inertia, or an argument is not "
+            "finite. Give every moving link an inertia, or its joint an armature"
         )
     return a
 
 
 @inlined
 def friction_torque(parameters: Matrix, v: Vector, j: int) -> float:
-    """tau_f of velocity j; `parameters` as of the model."""
+    """tau_f of velocity j; `parameters`: `model.friction_parameters`."""
     torque = parameters[layout.DAMPING, j] * v[j] + parameters[layout.TORQUE_OFFSET, j]
     if parameters[layout.COULOMB, j] != 0.0:
         torque += parameters[layout.COULOMB, j] * math.tanh(v[j] / STICKING_VELOCITY)
@@ -123,8 +146,8 @@ def _friction(parameters: Matrix, v: Vector, tau: Vector) -> None:
 
 @inlined
 def diagonal_bound(bodies: Matrix, memory: Matrix, bound: Vector) -> None:
-    """An upper bound of each diagonal entry of M for any direction of the axis: pivots are compared
-    with it. Needs `mass_matrix`."""
+    """Upper bound of each diagonal entry of M over all directions of the axis; pivots are compared
+    with it. Call `mass_matrix` first."""
     bound[:] = 0.0
     for i in range(1, bodies.shape[0]):
         m, _, (xx, _, _, yy, _, zz) = body.inertia(memory, i, body.COMPOSITE_INERTIA)

@@ -1,8 +1,8 @@
-"""What a joint does to the motion of its body, and steps between its positions.
+"""Placement, velocity and acceleration across a joint, and steps between joint positions.
 
-In dynamics/, only this file knows the joint types. The others see rows of one degree of freedom
-each (model/bodies.py), whose axis is the body's z: its motion subspace is
-S = (s_linear z; s_angular z), that is (0; z) for a revolute joint, (z; 0) for a prismatic one,
+In dynamics/, only this file knows the joint types. The other files see rows of one degree of
+freedom each (model/bodies.py), whose axis is the body's z. The motion subspace is
+S = (s_linear z; s_angular z), that is (0; z) for a revolute joint, (z; 0) for a prismatic joint,
 and (pitch z; z) for a screw.
 
 A spherical or floating joint is three or six rows. Its first row has the pose and the velocity of
@@ -32,15 +32,19 @@ from rnea_control.model.bodies import AXIS, FLOATING, HELD, RATIO, S_ANGULAR, S_
 
 
 def integrate(model: RobotModel, ws: Workspace, q: Vector, step: Vector, result: Vector) -> Vector:
-    """The position that a step leads to: for a velocity v and a short time dt, `step` is v dt.
-    Performs no allocation. Errors as of `rnea`.
+    """Adds a step to a position: for a velocity v and a short time dt, `step` is v dt. Performs no
+    allocation.
 
     Args:
-        model, ws: as of `rnea`.
-        q: joint positions, shape (nq,).
-        step: in the units of v times 1 s, shape (nv,).
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        step: displacement, shape (nv,), in the units of v times 1 s.
         result: output, shape (nq,), with quaternions of length 1; overwritten and returned. May be
             `q`.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         _integrate(model.bodies, q, step, result)
@@ -50,13 +54,16 @@ def integrate(model: RobotModel, ws: Workspace, q: Vector, step: Vector, result:
 
 
 def difference(model: RobotModel, ws: Workspace, q0: Vector, q1: Vector, step: Vector) -> Vector:
-    """The shortest step from `q0` to `q1`: `integrate` leads back. Performs no allocation. Errors
-    as of `rnea`.
+    """Shortest step from `q0` to `q1`: the inverse of `integrate`. Performs no allocation.
 
     Args:
-        model, ws: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
         q0, q1: joint positions, shape (nq,). Continuous joints go the shorter way round.
-        step: output, shape (nv,); overwritten and returned.
+        step: output, shape (nv,), in the units of v times 1 s; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         _difference(model.bodies, q0, q1, step)
@@ -67,7 +74,7 @@ def difference(model: RobotModel, ws: Workspace, q0: Vector, q1: Vector, step: V
 
 @inlined
 def joint_rate(bodies: Matrix, v: Vector, i: int) -> float:
-    """The velocity or acceleration of row i's joint: its entry of the vector, times the ratio."""
+    """Velocity or acceleration of row i's joint: the joint's entry of `v` times the row's ratio."""
     return bodies[i, RATIO] * v[body.velocity_index(bodies, i)]
 
 
@@ -79,15 +86,15 @@ def joint_position(bodies: Matrix, q: Vector, i: int) -> float:
 
 @inlined
 def along_axis(bodies: Matrix, i: int, force: Spatial) -> float:
-    """S . F: what the joint of row i feels of a force, in B."""
+    """S . F: component of a spatial force along the joint of row i, in B."""
     f, n = force
     return bodies[i, S_ANGULAR] * n[2] + bodies[i, S_LINEAR] * f[2]
 
 
 @inlined
 def sines_and_cosines(bodies: Matrix, memory: Matrix, q: Vector) -> None:
-    """Fills the rows of joint angles: entry i for the body of row i + 1, angle 0 if it does not
-    turn about its axis."""
+    """Fills the rows of joint angles: entry i is for the body of row i + 1, angle 0 if the body
+    does not turn about its axis."""
     n = bodies.shape[0] - 1
     in_range = True
     for i in range(n):
@@ -128,7 +135,7 @@ def placement(bodies: Matrix, memory: Matrix, q: Vector, i: int) -> tuple[Matrix
 
 @inlined
 def joint_velocity(bodies: Matrix, v: Vector, i: int) -> Spatial:
-    """v_J = S v: the velocity that row i adds to its parent's, in B."""
+    """v_J = S v: velocity of row i relative to its parent, in B."""
     motion = bodies[i, layout.MOTION]
     if motion == AXIS:
         rate = joint_rate(bodies, v, i)
@@ -159,14 +166,14 @@ def add_angular_velocity(bodies: Matrix, v: Vector, i: int, w: Vector3) -> Vecto
 def add_acceleration(
     bodies: Matrix, v: Vector, a: Vector, i: int, w: Vector3, dw: Vector3, acc: Vector3
 ) -> tuple[Vector3, Vector3]:
-    """The angular acceleration dw, and the acceleration acc of B's origin, with what row i adds.
+    """Adds row i's share to the angular acceleration dw and to the acceleration acc of B's origin.
 
-    dw + s_angular (z a + w x z v)  and  acc + s_linear (z a + 2 w x z v), where w is the angular
-    velocity of B.
+    Returns dw + s_angular (z a + w x z v)  and  acc + s_linear (z a + 2 w x z v), where w is the
+    angular velocity of B.
     """
     rate, change = joint_rate(bodies, v, i), joint_rate(bodies, a, i)
     S_angular, S_linear = bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
-    if bodies[i, layout.MOTION] == FLOATING:  # its linear velocity turns with the body
+    if bodies[i, layout.MOTION] == FLOATING:  # the linear velocity turns with the body
         v_J, w_J = joint_velocity(bodies, v, i)
         acc = subtract(acc, cross(w_J, v_J))
     if S_angular != 0.0:
@@ -180,8 +187,8 @@ def add_acceleration(
 
 @inlined
 def velocity_product(bodies: Matrix, i: int, velocity: Spatial, rate: float) -> Spatial:
-    """velocity x S rate: the rate at which S `rate` changes as its axis moves with the body of row
-    i."""
+    """velocity x S rate: derivative of S rate for constant `rate`, as the axis moves with the body
+    of row i."""
     linear, w = velocity
     angular_J, linear_J = bodies[i, S_ANGULAR] * rate, bodies[i, S_LINEAR] * rate
     x = w[1] * linear_J + linear[1] * angular_J

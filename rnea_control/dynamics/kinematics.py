@@ -1,4 +1,4 @@
-"""Where the links of a robot are, how they move, and how forces on them are given in the world.
+"""Poses, Jacobians and accelerations of links, and forces on links given in the world frame.
 
 With z the axis of a joint and r from a point of it to the origin of a link's frame, the joint's
 column of the link's Jacobian is (s_angular z x r + s_linear z; s_angular z), expressed in the root
@@ -24,14 +24,18 @@ from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
 
 
 def forward_kinematics(model: RobotModel, ws: Workspace, q: Vector, poses: Matrices) -> Matrices:
-    """Homogeneous transforms X_WL of all links at positions `q`. Performs no allocation. Errors as
-    of `rnea`.
+    """Homogeneous transforms X_WL of all links at positions `q`. Performs no allocation.
 
     Args:
-        model, ws, q: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
         poses: output, shape (number of links, 4, 4): rotation R_WL and translation p_WL [m] of each
-            link's URDF frame in that of the root link; rows ordered as `model.link_names`;
+            link's URDF frame in the root link's frame; rows ordered as `model.link_names`;
             overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         forward_kinematics_kernel(model.bodies, model.links, ws.memory, q, poses)
@@ -41,18 +45,21 @@ def forward_kinematics(model: RobotModel, ws: Workspace, q: Vector, poses: Matri
 
 
 def jacobian(model: RobotModel, ws: Workspace, q: Vector, link: str, J: Matrix) -> Matrix:
-    """The Jacobian of a link: its velocity is J v. Performs no allocation.
+    """Jacobian J of a link, whose velocity is J v. Performs no allocation.
 
     Torques J^T F hold a force F = (force; moment) that the link exerts on the world.
 
     Args:
-        model, ws, q: as of `rnea`.
-        link: any link of the robot.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        link: name of any link of the robot.
         J: output, shape (6, nv): linear velocity of the link frame's origin, then angular velocity,
             both expressed in the root link's frame; overwritten and returned.
 
     Raises:
-        ArgumentError: an unknown link; else as of `rnea`.
+        ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
+            above.
     """
     try:
         jacobian_kernel(model.bodies, model.links, ws.memory, link_index(model, link), q, J)
@@ -73,13 +80,19 @@ def link_acceleration(
     """Acceleration of a link, J a + dJ/dt v. Performs no allocation.
 
     Args:
-        model, ws, q, link: as of `jacobian`.
-        v, a: as of `rnea`.
-        acceleration: output, shape (6,): of the link frame's origin [m/s^2], without gravity, then
-            angular [rad/s^2], both expressed in the root link's frame; overwritten and returned.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        link: name of any link of the robot.
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
+        acceleration: output, shape (6,): acceleration of the link frame's origin [m/s^2], without
+            gravity, then angular acceleration [rad/s^2], both expressed in the root link's frame;
+            overwritten and returned.
 
     Raises:
-        ArgumentError: an unknown link; else as of `rnea`.
+        ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
+            above.
     """
     try:
         rows = (model.bodies, model.links, ws.memory)
@@ -92,17 +105,22 @@ def link_acceleration(
 def world_to_link_force(
     model: RobotModel, ws: Workspace, q: Vector, link: str, world_force: Vector, link_force: Vector
 ) -> Vector:
-    """A force given in the world, as a row of `external_forces`. Performs no allocation.
+    """Converts a force given in the world frame to a row of `external_forces`. Performs no
+    allocation.
 
     Args:
-        model, ws, q, link: as of `jacobian`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        link: name of any link of the robot.
         world_force: force [N], then moment about the world's origin [Nm], both expressed in the
             root link's frame W, shape (6,). A force f at point p has the moment p x f.
         link_force: output, shape (6,): force, then moment about the link frame's origin, both
             expressed in the link's URDF frame; overwritten and returned.
 
     Raises:
-        ArgumentError: an unknown link; else as of `rnea`.
+        ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
+            above.
     """
     try:
         rows = (model.bodies, model.links, ws.memory)
@@ -143,14 +161,14 @@ def velocity_pass(bodies: Matrix, memory: Matrix, q: Vector, v: Vector) -> None:
 
 @inlined
 def start_velocities(bodies: Matrix, memory: Matrix, q: Vector) -> None:
-    """What `find_velocity` needs first: sines and cosines, and a root at rest."""
+    """Prepares `find_velocity`: sines and cosines, and a root at rest."""
     joint.sines_and_cosines(bodies, memory, q)
     spatial.store(memory, 0, body.VELOCITY, spatial.ZERO)
 
 
 @inlined
 def find_velocity(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, i: int) -> Spatial:
-    """Stores the relative pose and the velocity of body i, and returns the latter."""
+    """Stores the relative pose and the velocity of body i; returns the velocity."""
     R, p = joint.placement(bodies, memory, q, i)
     v_P = spatial.at(memory, body.parent(bodies, i), body.VELOCITY)
     velocity = spatial.add(spatial.to_child(R, p, v_P), joint.joint_velocity(bodies, v, i))

@@ -1,10 +1,11 @@
 r"""The regressor: joint torques as a matrix times the robot's parameters.
 
 Inverse dynamics is linear in the inertial parameters of the links and in those of the actuators,
-tau = Y(q, v, a) phi; identification solves this for phi [Khalil, Dombre 2004, ch. 12]. With s and u
-the linear velocity of a link's origin and its angular velocity for a velocity of 1 of joint j
-alone, omega and alpha its angular velocity and acceleration, and a its origin's acceleration less
-gravity, all in the link's frame L, f and n of `rnea` give joint j the torque
+tau = Y(q, v, a) phi; identification solves this for phi [Khalil, Dombre 2004, ch. 12]. All vectors
+here are in the link's frame L: s and u are the linear velocity of the link's origin and its angular
+velocity for a velocity of 1 of joint j alone, omega and alpha its angular velocity and
+acceleration, and a its origin's acceleration less gravity. Then f and n of `rnea` give joint j the
+torque
 
 .. math::
 
@@ -14,11 +15,11 @@ gravity, all in the link's frame L, f and n of `rnea` give joint j the torque
 
 The columns of Y, and the rows of phi, are
 
-- ten for each body that moves, `BODY_PARAMETERS`, about the origin and in the axes of the link that
-  its joint carries, bodies in the order of `model.joint_names`, then of `model.mimic_joints`. Links
-  on fixed or locked joints, and payloads, are part of their body;
-- then armature, damping, Coulomb friction and offset, each for all velocities. The rotor of a joint
-  that mimics another one counts at its leader, times the ratio squared.
+- ten for each moving body, `BODY_PARAMETERS`, about the origin and in the axes of the joint's child
+  link; bodies in the order of `model.joint_names`, then of `model.mimic_joints`. Links on fixed or
+  locked joints, and payloads, are part of their body;
+- then armature, damping, Coulomb friction and offset, each for all velocities. The rotor of a mimic
+  joint counts at its leader, times the ratio squared.
 """
 
 from __future__ import annotations
@@ -48,15 +49,22 @@ ACTUATOR_PARAMETERS = ("armature", "damping", "friction", "torque_offset")
 def regressor(
     model: RobotModel, ws: Workspace, q: Vector, v: Vector, a: Vector, Y: Matrix
 ) -> Matrix:
-    """The matrix Y(q, v, a) with `inverse_dynamics` = Y `inertial_parameters`. Gravity is included.
+    """Matrix Y(q, v, a) with `inverse_dynamics` = Y `inertial_parameters`. Gravity is included.
 
-    The module's docstring has the equations and the order of the columns; Y does not depend on the
-    values of the parameters. Performs no allocation. Errors as of `rnea`.
+    The module's docstring has the equations and the order of the columns. Y does not depend on the
+    values of the parameters. Performs no allocation.
 
     Args:
-        model, ws, q, v, a: as of `rnea`.
-        Y: output, shape (nv, `parameter_count(model)`), torque for 1 of each parameter;
-            overwritten and returned.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
+        Y: output, shape (nv, `parameter_count(model)`), torques for a value of 1 of each
+            parameter; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         regressor_kernel(model.bodies, model.links, model.joint_links, ws.memory, q, v, a, Y)
@@ -66,14 +74,14 @@ def regressor(
 
 
 def parameter_count(model: RobotModel) -> int:
-    """How many columns the regressor has."""
+    """Number of columns of the regressor."""
     return shapes(model)["Y"][1]
 
 
 def parameter_names(model: RobotModel) -> tuple[str, ...]:
-    """What the columns of the regressor are, such as "panda_link3.mcx" and "panda_joint3.damping".
+    """Names of the regressor's columns, such as "panda_link3.mcx" and "panda_joint3.damping".
 
-    The velocities of a joint of several degrees of freedom are numbered: "root_joint[5].friction".
+    Velocities of a joint with several degrees of freedom are numbered: "root_joint[5].friction".
     """
     links = [model.link_names[k] for k in model.joint_links[1:]]
     velocities = []
@@ -91,11 +99,10 @@ def parameter_names(model: RobotModel) -> tuple[str, ...]:
 
 
 def inertial_parameters(model: RobotModel) -> Vector:
-    """The parameters phi of the robot as it is now, payloads included, shape
-    (`parameter_count(model)`,).
+    """Present parameters phi of the robot, payloads included, shape (`parameter_count(model)`,).
 
-    In SI units: [kg], [kg m], [kg m^2], then those of `model.armature`, `damping`, `friction` and
-    `torque_offset`.
+    In SI units: [kg], [kg m], [kg m^2], then the units of `model.armature`, `damping`, `friction`
+    and `torque_offset`.
     """
     bodies = []
     for link in model.links[model.joint_links[1:]]:
@@ -115,7 +122,7 @@ def inertial_parameters(model: RobotModel) -> Vector:
 def body_columns(
     bodies: Matrix, links: Matrix, memory: Matrix, k: int, Y: Matrix, column: int
 ) -> None:
-    """The ten columns of the body of link k, joint by joint on the way to the root."""
+    """Fills the ten columns of the body of link k, joint by joint on the way to the root."""
     i = body.link_body(links, k)
     # L has the origin of its row's frame B.
     R, _ = spatial.pose_at(links, k, layout.LINK_ROTATION)
@@ -139,7 +146,8 @@ def body_columns(
 def add_joint_share(
     Y: Matrix, row: int, column: int, s: Vector3, u: Vector3, w: Vector3, dw: Vector3, acc: Vector3
 ) -> None:
-    """Adds the torque for 1 of each of the ten parameters to the columns from `column` of a row."""
+    """Adds the torques for a value of 1 of each of the ten parameters to a row of Y, from
+    `column`."""
     mc = add(add(cross(s, dw), cross(w, cross(w, s))), cross(acc, u))
     g = cross(u, w)
     Y[row, column] += dot(s, acc)
@@ -154,7 +162,7 @@ def add_joint_share(
 
 @inlined
 def actuator_columns(v: Vector, a: Vector, Y: Matrix, first: int) -> None:
-    """The columns of armature, damping, friction and offset, from column `first`."""
+    """Fills the columns of armature, damping, friction and offset, from column `first`."""
     n = v.shape[0]
     for j in range(n):
         Y[j, first + j] = a[j]
@@ -178,6 +186,6 @@ def regressor_kernel(
     require(fit(bodies, memory, q, v, a, a) and Y.shape == (v.shape[0], columns))
     outward_pass(bodies, memory, q, v, a)
     Y[:] = 0.0
-    for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
+    for n in range(1, joint_links.shape[0]):  # 0 is the root, which does not move
         body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
     actuator_columns(v, a, Y, 10 * (joint_links.shape[0] - 1))

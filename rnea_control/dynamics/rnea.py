@@ -2,8 +2,8 @@
 
 [Luh, Walker, Paul 1980; Featherstone 2008, table 5.1], with vectors in body frames, accelerations
 of the frames' origins, and inertial parameters about these. For a body with parent P, R and p are
-the rotation and position of its frame in P's, z its joint's axis, S = (s_linear z; s_angular z), v
-and a the joint's velocity and acceleration:
+the rotation and position of its frame in P's frame, z its joint's axis, S = (s_linear z; s_angular
+z), v and a the joint's velocity and acceleration:
 
 outward, from a root that stands still and accelerates with -g, which is how gravity enters,
 
@@ -20,9 +20,9 @@ inward, where each joint carries its body and all bodies beyond it,
     (8)   n_P  +=  R n + p x R f
 
 External forces are subtracted after (5). joint.py has R, p and S v for each type of joint.
-`gravity`, `nonlinear_effects` and `static_torque` leave out some of the inputs; `joint_wrenches`
-has all six components of the forces between links, the loads of bearings and mountings: the joint
-torque is only the one along the axis.
+`gravity`, `nonlinear_effects` and `static_torque` leave out some of the inputs. `joint_wrenches`
+gives all six components of the forces between links, the loads of bearings and mountings; the joint
+torque is only the component along the axis.
 """
 
 from __future__ import annotations
@@ -55,18 +55,19 @@ def rnea(
 
     Args:
         model: the robot.
-        ws: a workspace made for it.
+        ws: a workspace made for `model`.
         q: joint positions, shape (nq,), [rad] or [m].
         v: joint velocities, shape (nv,), [rad/s] or [m/s].
         a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
-        external_forces: what the world exerts on each link, shape (number of links, 6): force [N],
+        external_forces: forces of the world on each link, shape (number of links, 6): force [N],
             then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
             rows ordered as `model.link_names`. `world_to_link_force` maps from the world frame.
+            None: no forces.
 
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above; `tau` is
-            then untouched.
+            then unchanged.
     """
     try:
         if external_forces is None:
@@ -84,11 +85,16 @@ def gravity(model: RobotModel, ws: Workspace, q: Vector, tau: Vector) -> Vector:
     """Torques that hold the robot still at `q` against gravity, g(q).
 
     Equal to `rnea` with zero velocity and acceleration [Featherstone 2008, sec. 5.3]. Performs no
-    allocation. Errors as of `rnea`.
+    allocation.
 
     Args:
-        model, ws, q: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         gravity_kernel(model.bodies, ws.memory, q, tau)
@@ -103,11 +109,16 @@ def nonlinear_effects(
     """C(q, v) v + g(q): Coriolis, centrifugal and gravity torques, without friction.
 
     Equal to `rnea` with zero acceleration [Featherstone 2008, sec. 6.1]. Performs no allocation.
-    Errors as of `rnea`.
 
     Args:
-        model, ws, q, v: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     return rnea(model, ws, q, v, ws.zeros, tau)
 
@@ -117,13 +128,19 @@ def static_torque(
 ) -> Vector:
     """g(q) - J^T F: torques that hold the robot still at `q` while the world exerts F on its links.
 
-    Equal to `rnea` with zero velocity and acceleration. Performs no allocation. Errors as of
-    `rnea`.
+    Equal to `rnea` with zero velocity and acceleration. Performs no allocation.
 
     Args:
-        model, ws, q: as of `rnea`.
-        external_forces: as of `rnea`, shape (number of links, 6).
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        external_forces: forces of the world on each link, shape (number of links, 6): force [N],
+            then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
+            rows ordered as `model.link_names`.
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     return rnea(model, ws, q, ws.zeros, ws.zeros, tau, external_forces)
 
@@ -137,16 +154,25 @@ def joint_wrenches(
     wrenches: Matrix,
     external_forces: Matrix | None = None,
 ) -> Matrix:
-    """What each joint's parent link exerts on its child link, and the ground on the root. Gravity
-    is included. Performs no allocation. Errors as of `rnea`.
+    """Forces and moments of each joint's parent link on its child link, and of the ground on the
+    root. Gravity is included. Performs no allocation.
 
     Args:
-        model, ws, q, v, a: as of `rnea`.
-        wrenches: output, shape (1 + number of joints, 6): first what the ground exerts on the root
-            link, in its frame; then for each joint of `model.joint_names` and `model.mimic_joints`
-            the force [N], and the moment about the child link frame's origin [Nm], both expressed
-            in the child link's URDF frame; overwritten and returned.
-        external_forces: as of `rnea`.
+        model: the robot.
+        ws: a workspace made for `model`.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
+        wrenches: output, shape (1 + number of joints, 6): first the force of the ground on the root
+            link, in the root link's frame; then for each joint of `model.joint_names` and
+            `model.mimic_joints` the force [N], and the moment about the child link frame's origin
+            [Nm], both expressed in the child link's URDF frame; overwritten and returned.
+        external_forces: forces of the world on each link, shape (number of links, 6): force [N],
+            then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
+            rows ordered as `model.link_names`. None: no forces.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         forces = ws.no_forces if external_forces is None else external_forces
@@ -188,7 +214,8 @@ def newton_euler(bodies: Matrix, i: int, w: Vector3, dw: Vector3, acc: Vector3) 
 
 @inlined
 def gravity_outward_pass(bodies: Matrix, memory: Matrix, q: Vector) -> None:
-    """The same at rest, with equal numbers: (3) is R^T acc_P, (4) m acc, and (5) mc x acc."""
+    """Like `outward_pass` for a robot at rest, to the same numbers: (3) is R^T acc_P, (4) m acc,
+    and (5) mc x acc."""
     joint.sines_and_cosines(bodies, memory, q)
     spatial.store_vector(memory, 0, body.ACCELERATION, body.base_acceleration(bodies))
     for i in range(1, bodies.shape[0]):

@@ -1,9 +1,9 @@
-"""`Workspace`, all the memory that the algorithms need beside their arguments; whether these fit
-the model, and the error that says what is wrong.
+"""`Workspace`: scratch memory of the algorithms; checks of their arguments, and the error that
+names the wrong argument.
 
 A kernel checks the type, dimensions and layout of its arrays on entry and raises TypeError
-(kernels/array_argument.py). It then `require`s the right sizes, as it checks no bounds later, which
-raises TypeError again. Every algorithm calls its kernel like this:
+(kernels/array_argument.py). It then `require`s the right sizes, which raises TypeError again, and
+checks no bounds later. Every algorithm calls its kernel like this:
 
     try:
         gravity_kernel(model.bodies, ws.memory, q, tau)
@@ -11,7 +11,7 @@ raises TypeError again. Every algorithm calls its kernel like this:
         raise argument_error(**locals()) from fault
     return tau
 
-so that a correct call costs nothing more, and a wrong one is examined here.
+so that a correct call costs no extra time, and only a failed call is examined here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rnea_control.kernels.inlining import inlined
 from rnea_control.model import RobotModel
 
 _FLOAT64 = np.dtype(np.float64)
-# The shape of each array argument by its name, the same in all algorithms.
+# Shape of each array argument by its name; a name has the same shape in all algorithms.
 SHAPES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(("q", "q0", "q1", "result"), ("nq",)),
     **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step", "p", "rate"), ("nv",)),
@@ -41,15 +41,15 @@ SHAPES: dict[str, tuple[int | str, ...]] = {
 
 
 class Workspace:
-    """Scratch memory for one model. Make one for each thread; the algorithms allocate no more.
+    """Scratch memory for one model. Each thread needs its own; the algorithms allocate nothing.
 
     The attributes are for the algorithms; the next call overwrites them.
 
     Args:
-        model: the model that it will be used with.
+        model: the robot.
 
     Attributes:
-        model: the same.
+        model: the robot.
         memory: a row for each body, then rows of joint angles.
         zeros: velocities of zero.
         unit, torque: one number for each velocity.
@@ -83,7 +83,7 @@ def require(fits: bool) -> None:
 
 @inlined
 def fit_position(bodies: Matrix, memory: Matrix, q: Vector) -> bool:
-    """Whether workspace and positions have the sizes that the model needs."""
+    """True if workspace and positions have the sizes that the model needs."""
     return q.shape[0] == position_count(bodies) and memory.shape[0] == row_count(
         bodies.shape[0] - 1
     )
@@ -91,7 +91,7 @@ def fit_position(bodies: Matrix, memory: Matrix, q: Vector) -> bool:
 
 @inlined
 def fit(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, a: Vector, tau: Vector) -> bool:
-    """The same, and whether `v`, `a` and `tau` have one number for each velocity."""
+    """True if also `v`, `a` and `tau` have one number for each velocity."""
     nv = velocity_count(bodies)
     right = v.shape[0] == nv and a.shape[0] == nv and tau.shape[0] == nv
     return right and fit_position(bodies, memory, q)
@@ -99,13 +99,13 @@ def fit(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, a: Vector, tau: Ve
 
 @inlined
 def forces_fit(links: Matrix, forces: Matrix) -> bool:
-    """Whether there are forces for every link, or for none."""
+    """True if there are forces for every link, or for none."""
     return forces.shape[0] in (0, links.shape[0]) and forces.shape[1] == 6
 
 
 def shapes(model: RobotModel) -> dict[str, tuple[int, ...]]:
     """The shape of each array argument by its name, for this robot."""
-    joints = len(model.joint_links)  # with the root's
+    joints = len(model.joint_links)  # the root included
     sizes = {
         "nq": model.nq,
         "nv": model.nv,
@@ -120,12 +120,12 @@ def shapes(model: RobotModel) -> dict[str, tuple[int, ...]]:
 
 
 def argument_error(model: RobotModel, ws: Workspace, **others: object) -> ArgumentError:
-    """The error for the first argument that does not fit.
+    """Error for the first argument that does not fit.
 
     Args:
-        model, ws: what the algorithm was called with.
-        others: its other arguments; those named in `SHAPES` are examined, in their order.
-            `external_forces` may be None.
+        model, ws: first arguments of the algorithm's call.
+        others: its other arguments; arguments named in `SHAPES` are examined, in the order of the
+            call. `external_forces` may be None.
     """
     if not isinstance(model, RobotModel) or not isinstance(ws, Workspace):
         return ArgumentError(
@@ -150,7 +150,8 @@ def check_array(
     dtype: np.dtype = _FLOAT64,
     writeable: bool = True,
 ) -> None:
-    """Raises ArgumentError unless it is a C-contiguous array of these, and writeable if it must."""
+    """Raises ArgumentError unless `array` is C-contiguous, of this shape and type, and writeable if
+    `writeable`."""
     wanted = f"a C-contiguous {dtype} array of shape {shape}"
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")

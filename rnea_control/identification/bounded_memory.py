@@ -1,8 +1,8 @@
-"""A bound on what reading a file may take: memory, and disk space for what is unpacked.
+"""Bounds on the memory for reading a file, and on the disk space for unpacking it.
 
-A hundred kilobytes of a compressed file unpack to gigabytes. What a file declares is compared with
-the bound before it is read; what it really unpacks to is bounded by the operating system, whichever
-library unpacks it.
+A hundred kilobytes of a compressed file can unpack to gigabytes. The declared size of a file is
+compared with the bound before the file is read. The actual size is bounded by the operating system,
+whichever library unpacks the file.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ except ImportError:  # Windows has no limits of this kind
     resource = None  # type: ignore[assignment]
 
 GIB = 1 << 30
-# Most memory that one recording takes while it is read [bytes]; never more than half of it all.
-MOST_MEMORY = 4 * GIB
-# Largest file that a compressed one is unpacked to [bytes]; never more than half of what is free.
-MOST_DISK = 16 * GIB
+# Upper bounds; half of the machine's memory and half of the free disk space bound them too.
+MOST_MEMORY = 4 * GIB  # memory for reading a recording [bytes]
+MOST_DISK = 16 * GIB  # size of an unpacked file [bytes]
 
 
 def most_memory() -> int:
-    """Memory that one recording may take on this machine, [bytes]."""
+    """Memory for reading a recording on this machine, [bytes]."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -39,12 +38,12 @@ def most_memory() -> int:
 
 
 def most_disk() -> int:
-    """Size of a file that a compressed one may be unpacked to on this machine, [bytes]."""
+    """Largest size of an unpacked file on this machine, [bytes]."""
     return min(MOST_DISK, shutil.disk_usage(tempfile.gettempdir()).free // 2)
 
 
 def too_large(path: Path, words: str, most: int) -> RecordingError:
-    """The error for a file that unpacks to more than is read."""
+    """Error for a file that unpacks to more than the bound."""
     return RecordingError(
         f"{path} {words}; the bound is {most / GIB:.2g} GiB on this machine. Is it a recording of "
         "joint states? If it is, split it, or record their topic alone"
@@ -53,10 +52,10 @@ def too_large(path: Path, words: str, most: int) -> RecordingError:
 
 @contextmanager
 def bounded_memory(path: Path) -> Iterator[None]:
-    """Bounds memory and new files of the whole process while it reads a file.
+    """Context that bounds memory and new files of the whole process while it reads a file.
 
     Raises:
-        RecordingError: the file needs more.
+        RecordingError: the file exceeds the bounds.
     """
     memory, disk = most_memory(), most_disk()
     before = _set_limits(memory, disk)
@@ -74,7 +73,7 @@ def bounded_memory(path: Path) -> Iterator[None]:
 
 
 def _set_limits(memory: int, disk: int) -> dict[int, tuple[int, int]]:
-    """Allows so many bytes of memory more than now, and files of this size; the limits before."""
+    """Limits additional memory and the size of files, [bytes]; returns the previous limits."""
     statistics = Path("/proc/self/statm")
     if resource is None or not statistics.exists():
         return {}

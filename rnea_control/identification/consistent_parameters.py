@@ -1,16 +1,16 @@
 r"""Physically consistent parameters of every link that fit the data and are near the URDF's.
 
-The data determine only base parameters, and these not exactly. Of all parameters that fit them,
-this takes those whose pseudo-inertias J are positive definite [Wensing 2018] and nearest to those
-of the URDF, J_0. The distance measures mass that moves, and depends on no frame or unit [Lee 2019,
-to second order]:
+The data determine only base parameters, and these not exactly. Among all parameters that fit the
+data, these are the parameters whose pseudo-inertias J are positive definite [Wensing 2018] and
+nearest to the URDF's pseudo-inertias J_0. The distance depends on no frame or unit [Lee 2019, to
+second order]:
 
 .. math:: \min_{J,\,p} \; \tfrac{1}{2} \beta^T A \beta - b^T \beta
           + \frac{1}{2 \sigma^2} \sum_{links} \mathrm{tr} \left((J_0^{-1} J - 1)^2\right)
           \quad \text{with} \quad J \succ 0
 
-beta being linear in J and the actuators' parameters p >= 0. With J = C S C^T, C C^T = J_0 it is a
-quadratic program with semidefinite cones in S, which starts at S = 1; Clarabel solves it.
+where beta is linear in J and in the actuators' parameters p >= 0. With J = C S C^T, C C^T = J_0
+this is a quadratic program with semidefinite cones in S, which starts at S = 1; Clarabel solves it.
 """
 
 from __future__ import annotations
@@ -32,23 +32,18 @@ from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
 
-# A link that is a point, rod or plate in the URDF is taken for a body of this radius of gyration,
-# [m], and one without mass for this mass, [kg].
-LEAST_RADIUS = 0.01
-LEAST_MASS = 1e-3
-# No link is so wide for its mass, [m]; it is as good as unknown.
-LARGEST_RADIUS = 2.0
-# A body whose links all lack an inertia is taken for a ball of this mass and radius of gyration.
-UNKNOWN_MASS, UNKNOWN_RADIUS = 0.1, 0.05
+LEAST_RADIUS = 0.01  # smallest radius of gyration; a point, rod or plate is raised to it [m]
+LEAST_MASS = 1e-3  # smallest mass of a link with inertia; a missing mass is raised to it [kg]
+LARGEST_RADIUS = 2.0  # radius of gyration above which the inertia counts as unknown [m]
+UNKNOWN_MASS = 0.1  # mass of a body whose inertia is unknown [kg]
+UNKNOWN_RADIUS = 0.05  # radius of gyration of such a body, a ball [m]
 
 SIZE = 10
-# How far the URDF is trusted: inertias may be wrong by this part of themselves, sigma.
-TRUST = 0.5
-# No link loses more than this part of its URDF's inertia in any direction.
-LEAST_SHARE = 1e-3
-# An unknown load is compared with a ball of 1 kg and this radius of gyration; it may be that many
-# times as heavy.
-LOAD_RADIUS, LOAD_TRUST = 0.1, 100.0
+TRUST = 0.5  # sigma: relative standard deviation of the URDF's inertias
+LEAST_SHARE = 1e-3  # smallest fraction of the URDF's inertia that a link keeps in any direction
+# The unit of an unknown load is a ball of 1 kg.
+LOAD_RADIUS = 0.1  # radius of gyration of this ball [m]
+LOAD_TRUST = 100.0  # standard deviation of an unknown load in this unit
 TOLERANCE = 1e-10
 
 
@@ -63,8 +58,8 @@ def check_joints(model: RobotModel) -> None:
 
 
 def _units() -> FloatArray:
-    """S for 1 of each of its ten unknowns, shape (10, 4, 4): as Clarabel's cones take them, the
-    upper triangle column by column, of norm 1."""
+    """S for a value of 1 of each of its ten unknowns, shape (10, 4, 4), each of norm 1. Unknowns in
+    the order of Clarabel's cones: the upper triangle column by column."""
     units = np.zeros((SIZE, 4, 4))
     for unit, row, column in zip(units, *np.tril_indices(4), strict=True):
         unit[row, column] = unit[column, row] = 1.0 if row == column else math.sqrt(0.5)
@@ -72,17 +67,17 @@ def _units() -> FloatArray:
 
 
 def smat(unknowns: FloatArray) -> FloatArray:
-    """Each S by its ten unknowns, one after the other, shape (matrices, 4, 4)."""
+    """Matrices S from their ten unknowns each, shape (matrices, 4, 4)."""
     return np.tensordot(unknowns.reshape(-1, SIZE), _UNITS, 1)
 
 
 def _ten_of(C: FloatArray, units: Iterable[FloatArray]) -> FloatArray:
-    """The ten parameters of C S C^T for each S, shape (10, number of them)."""
+    """Ten parameters of C S C^T for each S, shape (10, number of S)."""
     return np.stack([ten_parameters(C @ unit @ C.T) for unit in units], axis=1)
 
 
 def _ball(mass: float, radius: float) -> FloatArray:
-    """C of a ball of this radius of gyration."""
+    """C of a ball with this mass and radius of gyration."""
     return math.sqrt(mass) * np.diag([radius / math.sqrt(2.0)] * 3 + [1.0])
 
 
@@ -90,11 +85,11 @@ _UNITS, _LOAD_ROOT = _units(), _ball(1.0, LOAD_RADIUS)
 
 
 def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
-    """The body that a link belongs to, counted as the regressor's columns are, and the matrix that
-    takes ten parameters in the link's frame to the body's, shape (10, 10).
+    """Body of a link, by its number in the regressor's columns; and the matrix that transforms ten
+    parameters from the link's frame to the body's, shape (10, 10).
 
     Raises:
-        IdentificationError: no such link, or it does not move.
+        IdentificationError: an unknown link, or a link that does not move.
     """
     if link not in model.link_names:
         raise IdentificationError(
@@ -104,7 +99,7 @@ def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
     rows = model.links[model.joint_links[1:], layout.LINK_BODY].tolist()
     if model.links[k, layout.LINK_BODY] not in rows:
         raise IdentificationError(
-            f"link {link!r} stands still with {model.root_link!r}: no torque tells what it carries"
+            f"link {link!r} is fixed to {model.root_link!r}: no torque depends on its load"
         )
     body = rows.index(model.links[k, layout.LINK_BODY])
     X_BC, X_BL = (
@@ -116,8 +111,8 @@ def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
 
 
 def _roots(model: RobotModel) -> dict[str, FloatArray]:
-    """C for each link with inertia that moves; of a body without any, for the one that its joint
-    carries."""
+    """C of each moving link with inertia, by name; for a body without inertia, C of its joint's
+    child link."""
     roots: dict[str, FloatArray] = {}
     bodies = model.links[:, layout.LINK_BODY]
     for carried in model.joint_links[1:].tolist():
@@ -129,8 +124,8 @@ def _roots(model: RobotModel) -> dict[str, FloatArray]:
 
 
 def _root(inertia: FloatArray) -> FloatArray:
-    """C of the pseudo-inertia nearest to one that a body of some size has; an unknown body's where
-    none is near."""
+    """C of the nearest pseudo-inertia of a body with an extent; C of an unknown body if none is
+    near."""
     mass, center = float(inertia[3, 3]), np.zeros(3)
     if mass > 0.0:
         center = inertia[:3, 3] / mass
@@ -143,8 +138,8 @@ def _root(inertia: FloatArray) -> FloatArray:
 
 
 def _actuator_scales(motion: Motion) -> FloatArray:
-    """What armature, damping, friction and offset would be if each alone made the measured torques,
-    shape (4, nv)."""
+    """Values of armature, damping, friction and offset that would each alone explain the measured
+    torques, shape (4, nv)."""
     torque, acceleration, velocity = (
         np.maximum(np.sqrt(np.mean(each**2, axis=0)), least)
         for each, least in ((motion.effort, 1e-6), (motion.a, 1e-2), (motion.v, STANDING))
@@ -153,27 +148,28 @@ def _actuator_scales(motion: Motion) -> FloatArray:
 
 
 class ParameterSpace:
-    """All parameters theta that a robot may have: S of each link that moves, then of the actuators
-    armature, damping, friction and offset, then S of an unknown load.
+    """All parameters theta of a robot: S of each moving link, then armature, damping, friction and
+    offset of the actuators, then S of an unknown load.
 
     Args:
         model: the robot as described, payloads included.
-        motion: of the robot. What alone made its torques is how large armature, damping, friction
-            and offset may be; a value much smaller than that is as good as none.
-        with_load: whether it carries an unknown load.
-        trust: sigma above.
+        motion: motion of the robot. The values of armature, damping, friction and offset that would
+            each alone explain its torques are their standard deviations.
+        with_load: True if the robot carries an unknown load.
+        trust: sigma in the equation of this module.
 
     Attributes:
-        base: its base parameters.
-        start, prior: theta of the model, and how precisely that is known, one over variance.
-        links, actuators, load: where theta has the links, the actuators and the unknown load.
-        to_phi, phi_offset: the parameters of the regressor, and then the ten of the load in its
-            link's frame, are to_phi theta + phi_offset.
-        to_beta, beta_offset: the base parameters, and then the ten of the load, are to_beta theta +
-            beta_offset.
+        base: base parameters of the robot.
+        start: theta of the model.
+        prior: precision of `start`, one over variance.
+        links, actuators, load: slices of theta with the links, the actuators and the unknown load.
+        to_phi, phi_offset: the parameters of the regressor, followed by the ten parameters of the
+            load in its link's frame, are to_phi theta + phi_offset.
+        to_beta, beta_offset: the base parameters, followed by the ten parameters of the load, are
+            to_beta theta + beta_offset.
 
     Raises:
-        IdentificationError: a joint of several degrees of freedom.
+        IdentificationError: a joint with several degrees of freedom.
     """
 
     def __init__(
@@ -207,25 +203,26 @@ class ParameterSpace:
         )
 
     def beta(self, theta: FloatArray) -> FloatArray:
-        """The base parameters, and then the ten of the load."""
+        """Base parameters, followed by the ten parameters of the load."""
         return np.asarray(self.to_beta @ theta + self.beta_offset)
 
     def inertias(self, theta: FloatArray) -> dict[str, FloatArray]:
-        """The pseudo-inertia of each link that moves, in its own frame, shape (4, 4), by name."""
+        """Pseudo-inertia of each moving link in its own frame, shape (4, 4), by name."""
         links = zip(self._roots.items(), smat(theta[self.links]), strict=True)
         return {link: root @ S @ root.T for (link, root), S in links}
 
     def load_inertia(self, theta: FloatArray) -> FloatArray:
-        """The pseudo-inertia of the load in its link's frame, shape (4, 4)."""
+        """Pseudo-inertia of the load in its link's frame, shape (4, 4)."""
         return _LOAD_ROOT @ smat(theta[self.load])[0] @ _LOAD_ROOT.T
 
     @property
     def beta_deviation(self) -> FloatArray:
-        """How far the URDF leaves the base parameters open."""
+        """Standard deviation of the base parameters by the URDF alone."""
         return np.asarray(np.sqrt((self.to_beta**2 / self.prior).sum(axis=1)))
 
     def posterior(self, solution: Solution) -> FloatArray:
-        """Covariance of the equations' unknowns, after the data and before positivity."""
+        """Covariance of the equations' unknowns, given the data, without the constraint of
+        positivity."""
         matrix, spread = (
             self.to_beta.T @ each @ self.to_beta + np.diag(self.prior)
             for each in (solution.information, solution.vector_covariance)
@@ -234,25 +231,26 @@ class ParameterSpace:
         return np.asarray(gain.T @ spread @ gain)
 
     def nearest(self, solution: Solution) -> FloatArray:
-        """The theta that fit and are nearest to the robot's own: S - `LEAST_SHARE` of each link and
-        S of the load positive semidefinite, and no armature, damping or friction negative.
+        """Theta that fit the data and are nearest to the model's. S - `LEAST_SHARE` of each link
+        and S of the load are positive semidefinite; armature, damping and friction are not
+        negative.
 
         Args:
-            solution: has A and b above.
+            solution: A and b of the equation of this module.
 
         Raises:
-            IdentificationError: the solver finds none.
+            IdentificationError: the solver finds no solution.
         """
         A, to_theta = solution.information, self.to_beta.T
         matrix = to_theta @ A @ self.to_beta
         vector = to_theta @ (solution.vector - A @ self.beta_offset)
-        # Each unknown is scaled by what it weighs, so that the solver's tolerances mean something.
+        # Each unknown is scaled to a unit weight, so that the solver's tolerances fit all of them.
         scale = 1.0 / np.sqrt(np.diag(matrix) + self.prior)
         P = (matrix + np.diag(self.prior)) * np.outer(scale, scale)
-        gradient = (matrix @ self.start - vector) * scale  # of the change from the start
+        gradient = (matrix @ self.start - vector) * scale  # by the change from the start
         least = np.zeros_like(self.start)
         least[self.links] = LEAST_SHARE * self.start[self.links]
-        not_negative = np.r_[self.actuators][: -self.model.nv]  # the offsets may be
+        not_negative = np.r_[self.actuators][: -self.model.nv]  # offsets may be negative
         definite = np.r_[self.links, self.load]
         rows = np.concatenate([not_negative, definite])
         cones = [clarabel.NonnegativeConeT(len(not_negative))]
@@ -271,6 +269,6 @@ class ParameterSpace:
                 f"no physically consistent parameters were found ({found.status}). Are the "
                 "efforts in Nm and N, and have they the sign of the positions?"
             )
-        # The solver meets the bound of 0 to rounding, from either side.
+        # The solver reaches the bound of 0 up to rounding, from either side.
         theta[not_negative] = np.maximum(theta[not_negative], 0.0)
         return theta

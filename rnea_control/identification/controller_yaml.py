@@ -1,5 +1,5 @@
-"""What `rnea_controller` is given, as YAML: an exciting trajectory, a JointTrajectory as
-`ros2 topic pub` takes it; and, as parameters, identified actuators or a payload."""
+"""YAML for `rnea_controller`: an exciting trajectory, as a JointTrajectory for `ros2 topic pub`;
+and parameters of identified actuators or of a payload."""
 
 from __future__ import annotations
 
@@ -19,44 +19,45 @@ from rnea_control.identification.payload import Payload
 from rnea_control.parameters.parameter import JOINT
 from rnea_control.parameters.table import ROWS
 
-# Longest time between points, [s]: a shell passes a motion of 7 joints of half a minute as an
-# argument, which Linux allows 128 KiB.
+# Longest time between points, [s]. A motion of 7 joints of half a minute then fits in one argument
+# of a shell command, which Linux limits to 128 KiB.
 _STEP = 0.1
-# Points in the time of the fastest oscillation, at least: quintics then stray from a sine by less
-# than 1e-5 of its amplitude.
+# Smallest number of points in a period of the fastest oscillation: quintics then differ from a sine
+# by less than 1e-5 of its amplitude.
 _POINTS_PER_OSCILLATION = 8
 _BILLION = 1_000_000_000
-# Significant digits of a parameter: more than any identification determines. A rod's inertia that
-# is rounded more is no real body's, and `payload` refuses it.
-DIGITS, PAYLOAD_INERTIA_DIGITS = 5, 9
-# Smaller numbers are 0, in SI units: all, and those of joints, whose bound of 0 no solver meets.
-SMALLEST, SMALLEST_OF_JOINT = 1e-11, 1e-7
+DIGITS = 5  # significant digits of a parameter; more than any identification determines
+# Significant digits of a payload's inertia. With fewer, a rod's inertia would be that of no real
+# body, and `payload` would refuse it.
+PAYLOAD_INERTIA_DIGITS = 9
+SMALLEST = 1e-11  # smaller numbers are 0, in SI units
+SMALLEST_OF_JOINT = 1e-7  # the same for joints, whose bound of 0 a solver reaches approximately
 WIDTH = 90
 
 
 def trajectory_yaml(excitation: Excitation, approach: float = 5.0, comment: str = "") -> str:
-    """An exciting motion as text.
+    """An exciting motion as YAML.
 
-    The controller moves from where the arm is to the first point, which is at rest, in the time
-    `approach`. Points have positions, velocities and accelerations: between them quintics follow
-    the series to less than 1e-4 rad at any step.
+    The controller moves from the present position of the arm to the first point, which is at rest,
+    in the time `approach`. Points have positions, velocities and accelerations: the quintics
+    between them follow the series to less than 1e-4 rad at any step.
 
     Args:
         excitation: the motion.
         approach: time_from_start of the first point, positive, [s].
-        comment: for the beginning of the file.
+        comment: comment at the beginning of the file.
     """
     duration, joints = excitation.duration, excitation.model.joint_names
     step = min(_STEP, duration / HARMONICS / _POINTS_PER_OSCILLATION)
     time = np.linspace(0.0, duration, math.ceil(duration / step - 1e-9) + 1)
     q, v, a = excitation.sample(time)
-    # Zero at both ends but for rounding.
+    # Zero at both ends, except for rounding.
     v[[0, -1]], a[[0, -1]] = 0.0, 0.0
     lines = [f"# {line}".rstrip() for line in comment.splitlines()]
     lines += [f"joint_names: {json.dumps(joints, ensure_ascii=False)}", "points:"]
     nanoseconds = np.rint((approach + time) * _BILLION).astype(np.int64)
     for t, *rows in zip(nanoseconds.tolist(), q, v, a, strict=True):
-        # With a point and without an exponent, every reader takes them for doubles.
+        # With a decimal point and without an exponent, every reader takes the numbers for doubles.
         positions, velocities, accelerations = (", ".join(f"{x:.8f}" for x in row) for row in rows)
         lines += [
             f"- positions: [{positions}]",
@@ -68,8 +69,8 @@ def trajectory_yaml(excitation: Excitation, approach: float = 5.0, comment: str 
 
 
 def controller_yaml(found: Identification, source: str) -> str:
-    """A file of parameters that adds to the controller's own: friction and armature of each joint,
-    by the recordings of `source`. It does not switch `friction_compensation` on."""
+    """Parameter file to add to the controller's: friction and armature of each joint, identified
+    from the recordings of `source`. It does not enable `friction_compensation`."""
     joints = found.model.joint_names
     header = [
         f"Parameters of rnea_controller for {found.model.name}, by rnea_identify from {source}",
@@ -91,7 +92,7 @@ def controller_yaml(found: Identification, source: str) -> str:
 
 
 def payload_yaml(payload: Payload, source: str) -> str:
-    """The same of a payload, one that `RobotModel.set_payload` takes."""
+    """Parameter file with an identified payload, which `RobotModel.set_payload` accepts."""
     header = [
         f"Payload of rnea_controller on {payload.link}, by rnea_identify from {source}",
         f"({payload.seconds:.0f} s of motion): {payload.mass:.4g} kg, standard deviation "
@@ -110,13 +111,13 @@ def payload_yaml(payload: Payload, source: str) -> str:
 
 def _parameter_file(header: list[str], *sections: str) -> str:
     usage = "Copy them into the controller's own file."
-    comments = ["# " + " ".join(line.split()) for line in [*header, usage]]  # no name ends one
+    comments = ["# " + " ".join(line.split()) for line in [*header, usage]]  # no line breaks
     lines = [*comments, "/**:", "  rnea_controller:", "    ros__parameters:", ""]
     return "\n".join(lines) + textwrap.indent("".join(sections), " " * 6)
 
 
 def _section(names: Iterable[str], content: dict[str, Any]) -> str:
-    """Parameters in YAML, below their meanings by the table."""
+    """Parameters in YAML, each below its meaning from the parameter table."""
     lines = []
     for row in (ROWS[name] for name in names):
         unit = f" [{row.unit}]" if row.unit else ""
@@ -128,5 +129,5 @@ def _section(names: Iterable[str], content: dict[str, Any]) -> str:
 
 
 def significant(value: float, digits: int = DIGITS, least: float = SMALLEST) -> float:
-    """With so many significant digits; 0 if it is smaller than `least`."""
+    """Rounds to `digits` significant digits; returns 0 for a value smaller than `least`."""
     return 0.0 if abs(value) < least else float(f"{value:.{digits}g}")

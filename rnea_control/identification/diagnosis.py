@@ -1,8 +1,8 @@
-"""`diagnose`: from a recording and a model to a ranked list of causes, with what speaks for each.
+"""`diagnose`: ranked list of causes for a difference between a recording and a model.
 
-First come the causes that no fit makes up for: what the efforts show by themselves, such as
-clipping, then what else they are than the torques of the robot (`Readings`). Then, beside those, in
-what the model differs from the robot: friction, offsets, rotors, a load, masses.
+First come the causes that no fit compensates: defects of the efforts that show without a model,
+such as clipping, then efforts that are not the torques of the robot (`Readings`). Then come
+differences between model and robot: friction, offsets, rotors, a load, masses.
 """
 
 from __future__ import annotations
@@ -26,58 +26,57 @@ from rnea_control.model.causes import Cause, Contribution, effort_words, told
 from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_model import units
 
-# A joint whose residual is below this many times its noise has nothing to explain.
-AT_NOISE = 1.2
-# Values that make less than this part of a joint's residual are not told.
-SMALL = 0.1
-# Nothing explains efforts if more than this is left: of them, and of the effort limit.
-LEFT, LEFT_OF_LIMIT = 0.5, 0.05
-# Efforts are beyond the limits if so many are, by this factor.
-BEYOND, OFTEN = 1.1, 0.01
-# Efforts whose gravity torque is a smaller or larger multiple of the URDF's are in doubt, whatever
-# else is found; no URDF's masses are that wrong.
-LEAST_GRAVITY, MOST_GRAVITY = 0.4, 2.5
-# A difference counts if it explains this part of what is above the noise.
-LEAST_PART = 0.03
+AT_NOISE = 1.2  # largest residual of a joint with nothing to explain, over its noise
+SMALL = 0.1  # smallest reported torque of a cause, as a fraction of a joint's residual
+LEFT = 0.5  # residual of unexplained efforts, as a fraction of the efforts
+LEFT_OF_LIMIT = 0.05  # residual of unexplained efforts, as a fraction of the effort limit
+BEYOND = 1.1  # effort beyond the limit, over the limit
+OFTEN = 0.01  # fraction of efforts beyond the limit that is reported
+# Measured gravity torque over the URDF's torque. Outside this range the efforts are in doubt: no
+# URDF's masses are that wrong.
+LEAST_GRAVITY = 0.4
+MOST_GRAVITY = 2.5
+LEAST_PART = 0.03  # smallest fraction of the residual above the noise that a difference explains
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """How a model compares with a recording, and why; arrays have the shape (nv,), [Nm] or [N]."""
+    """Differences between a model and a recording, and their causes; arrays have the shape (nv,),
+    [Nm] or [N]."""
 
-    rms: FloatArray  # of measured minus model's torque; 0 where a joint stands
-    rms_left: FloatArray  # once all causes are accounted for
-    noise: FloatArray  # of the measured torque
+    rms: FloatArray  # root mean square of measured minus model's torque; 0 for a joint at rest
+    rms_left: FloatArray  # the same after all causes are accounted for
+    noise: FloatArray  # standard deviation of the measured torque's noise
     torque: FloatArray  # root mean square of the measured torque
-    delay: Delay | None  # of the efforts; None if it was not looked for
-    contributions: tuple[Contribution, ...]  # the causes, those first that no fit makes up for
-    question: str  # what else could explain the efforts, and the recording that decides
+    delay: Delay | None  # delay of the efforts; None if it was not estimated
+    contributions: tuple[Contribution, ...]  # causes; first the causes that no fit compensates
+    question: str  # alternative explanation of the efforts, and the recording that decides
 
     @property
     def at_noise(self) -> bool:
-        """Whether there is nothing to explain."""
+        """True if the residuals are at the noise: nothing to explain."""
         return bool((self.rms <= AT_NOISE * self.noise).all())
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why parameters fitted to these efforts would be wrong, a sentence each."""
+        """Reasons why parameters fitted to these efforts would be wrong, a sentence each."""
         return tuple(each.sentence for each in self.contributions if not each.cause.fitted)
 
 
 def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> Diagnosis:
-    """Compares a model with a motion that was measured.
+    """Compares a model with a measured motion.
 
     Args:
-        model: the robot, with its payloads, friction, armature and offsets; joints of one degree of
-            freedom.
-        motion: of its joints.
-        delay: by which the efforts are later, [s]; from the data by default.
+        model: the robot, with its payloads, friction, armature and offsets; its joints have one
+            degree of freedom each.
+        motion: motion of its joints.
+        delay: delay of the efforts against the motion, [s]; from the data by default.
 
     Raises:
         IdentificationError: no link that moves has a mass.
     """
     recorded = [each for each in _of_signals(model, motion) if each.joints]
-    # Some ranges of a long motion say as much.
+    # Some ranges of a long motion are enough.
     motion = motion.take(enough_of(motion)).delayed(delay or 0.0)
     noise = measurement_noise(motion)
     torque = np.sqrt(np.mean(motion.effort**2, axis=0))
@@ -108,7 +107,7 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
 
 
 def _of_signals(model: RobotModel, motion: Motion) -> Iterator[Contribution]:
-    """What the efforts show without any model."""
+    """Causes that the efforts show without a model."""
     clipped, steps = motion.clipped.mean(axis=0), motion.rounding
     yield told(Cause.clipping, model, clipped > 0.0, lambda j: f"({100.0 * clipped[j]:.0f} %)")
     coarse = steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)
@@ -116,7 +115,7 @@ def _of_signals(model: RobotModel, motion: Motion) -> Iterator[Contribution]:
 
 
 def _strength(evidence: TorqueEvidence) -> Contribution:
-    """Gravity torque at the joint that has most of it, far from the URDF's."""
+    """Cause: at the joint with the largest gravity torque, the torque is far from the URDF's."""
     joint, ratio, deviation = evidence.gravity_ratio()
     far = ratio + 3.0 * deviation < LEAST_GRAVITY or ratio - 3.0 * deviation > MOST_GRAVITY
     which = (np.arange(evidence.model.nv) == joint) & far
@@ -124,7 +123,7 @@ def _strength(evidence: TorqueEvidence) -> Contribution:
 
 
 def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> Contribution:
-    """Efforts that are beyond the limits of the URDF."""
+    """Cause: efforts beyond the limits of the URDF."""
     limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
     sizes = np.abs(motion.effort)
     often = (sizes > BEYOND * limit + 4.0 * noise).mean(axis=0) > OFTEN
@@ -137,8 +136,8 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> Contributio
 
 
 def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
-    """The joints whose efforts nothing explains; where something was found most joints, as that is
-    chance then, or none."""
+    """Cause: joints whose efforts nothing explains. If another cause was found, it is reported only
+    for most joints, as the other cause is then chance."""
     model, left = search.model, np.sqrt(search.best.variance)
     strength = np.sqrt(search.evidence.spread[search.best.reading.order])
     large = (left > 3.0 * noise) & (left > LEFT * strength)
@@ -150,9 +149,9 @@ def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
 def _differences(
     evidence: TorqueEvidence, best: Fit, least_told: FloatArray
 ) -> tuple[list[Contribution], float]:
-    """In what the model differs from the robot, beside the `best` reading: of all sets of causes
-    the likeliest, the one first that explains most; and how much is above the noise, in squares of
-    it. Torques of less than `least_told`, shape (nv,), are not worth to be told."""
+    """Differences between model and robot, given the `best` reading: the likeliest set of causes,
+    ordered by how much each explains; and the residual above the noise, in squares of the noise.
+    Torques below `least_told`, shape (nv,), are not reported."""
 
     @cache
     def fit(causes: frozenset[Cause]) -> Fit:
@@ -182,7 +181,7 @@ def _differences(
 def _difference(
     evidence: TorqueEvidence, cause: Cause, part: float, fit: Fit, least_told: FloatArray
 ) -> Contribution:
-    """What one cause is in a fit."""
+    """Contribution of one cause to a fit."""
     model, own, columns = evidence.model, np.zeros_like(fit.theta), evidence.columns[cause]
     own[columns] = values = (fit.theta - evidence.declared)[columns]
     sizes = evidence.torque_of(own, fit.reading)

@@ -1,9 +1,9 @@
-"""`plan_excitation`: a motion that makes a robot's parameters visible in its torques.
+"""`plan_excitation`: a motion that makes a robot's parameters observable in its torques.
 
-Random motions come first, then the best of them are improved. Each step minimizes a cost in which
-leaving the limits has a price, by L-BFGS [Nocedal, Wright 2006, sec. 7.2]; the price rises from
-step to step. What is left beyond the limits at the end, about a thousandth, is taken off the
-amplitudes.
+The search begins with random motions, and improves the best of them. Each step minimizes a cost
+with a penalty for leaving the limits, by L-BFGS [Nocedal, Wright 2006, sec. 7.2]; the penalty rises
+from step to step. At the end the amplitudes are reduced by the remaining excess over the limits,
+about a thousandth.
 """
 
 from __future__ import annotations
@@ -31,60 +31,55 @@ from rnea_control.identification.excitation_problem import (
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-# Expected standard deviation of the measured torques, as a share of the effort limits; of the
-# largest torque in random motions where a joint has none.
+# Expected standard deviation of the measured torques as a fraction of the effort limits; without a
+# limit, of the largest torque in random motions.
 NOISE = 0.02
-# Of the samples that the deviations are predicted for, [Hz].
-RATE = 1000.0
-# A parameter that makes less than this share of the torque allowed, at its most, hardly matters:
-# its accuracy is given relative to the value that makes as much.
+RATE = 1000.0  # sample rate for which deviations are predicted [Hz]
+# Largest torque of a negligible parameter, as a fraction of the allowed torque. The accuracy of a
+# negligible parameter is given relative to the value with this torque.
 NEGLIGIBLE = 0.01
-# Sums of parameters that are this small, relative to the largest, are 0 but for rounding.
-_ROUNDING = 1e-12
-# A parameter is poorly known if its relative deviation is larger.
-POOR = 0.1
-# What a motion may take, [s].
-SHORTEST, LONGEST = 3.0, 3600.0
-# Random motions for each one that is improved.
-CANDIDATES = 10
-# The price of leaving the limits: first for all, then for the best one.
-COARSE_WEIGHTS, FINE_WEIGHTS = (3.0, 30.0, 300.0), (300.0, 3000.0, 30000.0)
-# Postures looked at for one that the torque limits allow.
-_POSTURES = 4000
-# Gravity may take this share of the torque at the center of a random motion.
-_HOLDING = 0.9
+_ROUNDING = 1e-12  # sums of parameters that are rounding of 0, relative to the largest sum
+POOR = 0.1  # relative deviation above which a parameter is poorly known
+SHORTEST = 3.0  # shortest duration of a motion [s]
+LONGEST = 3600.0  # longest duration of a motion [s]
+CANDIDATES = 10  # number of random motions for each motion that is improved
+COARSE_WEIGHTS = (3.0, 30.0, 300.0)  # penalties of leaving the limits, for all motions
+FINE_WEIGHTS = (300.0, 3000.0, 30000.0)  # penalties of leaving the limits, for the best motion
+_POSTURES = 4000  # number of postures tried to find one that the torque limits allow
+_HOLDING = 0.9  # gravity torque at the center of a random motion, as a fraction of the allowed one
 Progress = Callable[[float], object]
 
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A planned motion, and its expected accuracy."""
+    """Planned motion, and its expected accuracy."""
 
     model: RobotModel
     duration: float  # [s]
-    coefficients: FloatArray  # of the `rest_functions` with this period, shape (joints, FUNCTIONS)
-    limits: ExcitationLimits  # that it keeps
-    base: BaseParameters  # of the robot
-    noise: FloatArray  # standard deviation expected of the measured torques, shape (joints,)
-    # Of the base regressor, rows divided by the noise, columns of length 1.
+    # Coefficients of the `rest_functions` with the period `duration`, shape (joints, FUNCTIONS).
+    coefficients: FloatArray
+    limits: ExcitationLimits  # limits that the motion keeps
+    base: BaseParameters  # base parameters of the robot
+    noise: FloatArray  # expected standard deviation of the measured torques, shape (joints,)
+    # Condition number of the base regressor, rows divided by the noise, columns of length 1.
     condition: float
-    prior: FloatArray  # the base parameters by the robot's description, shape (base.rank,)
-    # Predicted standard deviation of each, from white noise in all samples; infinite if the motion
-    # does not excite it.
+    prior: FloatArray  # base parameters by the robot's description, shape (base.rank,)
+    # Predicted standard deviation of each base parameter, from white noise in all samples; infinite
+    # if the motion does not excite it.
     deviation: FloatArray
-    # `deviation` over the absolute value of `prior`, or over what makes `NEGLIGIBLE` of the torque
-    # allowed if that is more.
+    # `deviation` over the absolute value of `prior`, or over the value that makes `NEGLIGIBLE` of
+    # the allowed torque if this is larger.
     relative_deviation: FloatArray
-    # The largest positions (from the middle of the range), velocities, accelerations and torques as
-    # shares of `limits`, shape (4, joints).
+    # Largest positions (from the middle of the range), velocities, accelerations and torques as
+    # fractions of `limits`, shape (4, joints).
     peaks: FloatArray
 
     def sample(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions, velocities and accelerations, shape (times, joints) each.
 
         Args:
-            time: from the start, shape (times,), [s]; outside the motion the robot stands still
-                where it begins and ends.
+            time: time from the start, shape (times,), [s]; before and after the motion the robot
+                stands still.
         """
         times = np.clip(time, 0.0, self.duration)
         motion = self.coefficients @ rest_functions(times, self.duration)
@@ -104,22 +99,27 @@ def plan_excitation(
     iterations: int = 300,
     progress: Progress | None = None,
 ) -> Excitation:
-    """A motion from rest to rest that keeps the limits and tells most about the base parameters.
+    """Plans a motion from rest to rest that keeps the limits and determines the base parameters
+    best.
 
-    Collisions, of the robot with itself and with what is around it, are not looked at.
+    Collisions of the robot with itself and with its environment are not checked.
 
     Args:
         model: the robot; its friction and payload are part of the torques.
-        duration: [s].
-        ranges, speed, torque: as of `excitation_limits`.
-        seed: of the random motions that the search starts from; the same one gives the same motion.
-        starts, iterations: of the search: more take longer and find a little more.
-        progress: is called with the share of the work that is done, from 0 to 1.
+        duration: duration of the motion, [s].
+        ranges: lower and upper position by joint, within the URDF's limits, [rad] or [m]. Other
+            joints have the URDF's range less a margin; continuous joints -pi to pi.
+        speed: allowed fraction of the velocity limits, in (0, 1].
+        torque: allowed fraction of the effort limits, in (0, 1].
+        seed: seed of the random motions; the same seed gives the same motion.
+        starts, iterations: effort of the search: larger numbers take longer and find slightly
+            better motions.
+        progress: called with the finished fraction of the work, from 0 to 1.
 
     Raises:
         IdentificationError: a joint that is not revolute, continuous or prismatic, an option that
-            is not allowed, too short or too long a duration, or gravity that takes all torque
-            allowed.
+            is not allowed, too short or too long a duration, or gravity torques beyond the allowed
+            torque.
     """
     limits = excitation_limits(model, ranges, speed, torque)
     if not SHORTEST <= duration <= LONGEST:
@@ -139,7 +139,7 @@ def plan_excitation(
     condition, deviation = accuracy(problem.information(Y_b), RATE * duration)
     prior = base.values(inertial_parameters(model))
     prior[np.abs(prior) < _ROUNDING * np.abs(prior).max(initial=0.0)] = 0.0
-    # The largest torque that 1 of each makes, as a share of the torque allowed.
+    # Largest torque for a value of 1 of each base parameter, as a fraction of the allowed torque.
     effects = np.abs(Y_b / (torque * scale)[:, None, None]).max(axis=(0, 2))
     size = np.maximum(np.abs(prior), NEGLIGIBLE / effects)
     return Excitation(
@@ -158,8 +158,8 @@ def plan_excitation(
 
 
 def _effort_scale(model: RobotModel, limits: ExcitationLimits) -> FloatArray:
-    """The effort limits, or the largest of random torques within the other limits, shape (nv,): of
-    all joints for one that moves nothing, and 1 if none moves anything."""
+    """Effort limits, shape (nv,). A joint without a limit has the largest of random torques within
+    the other limits; a joint that moves no mass that of all joints, or 1 if all torques are 0."""
     q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 1000, model.nv))
     states = limits.middle + limits.half * q, limits.velocity * v, limits.acceleration * a
     largest = np.abs(inverse_dynamics_batch(model, *states)).max(axis=0)
@@ -174,10 +174,13 @@ def search(
     iterations: int,
     progress: Progress,
 ) -> FloatArray:
-    """The variables of the best motion found; it keeps the limits. Errors as of `holding_postures`.
+    """Variables of the best motion found; it keeps the limits.
 
-    The best random motions, `starts` of them, are improved with a quarter of the `iterations` at
-    each price, the best of these with all.
+    The best `starts` random motions are improved with a quarter of the `iterations` at each
+    penalty, the best result with all iterations.
+
+    Raises:
+        IdentificationError: the torque limits allow no posture that was tried.
     """
     postures = holding_postures(problem.model, problem.limits, rng)
     many = range(CANDIDATES * starts)
@@ -204,11 +207,11 @@ def search(
 def holding_postures(
     model: RobotModel, limits: ExcitationLimits, rng: np.random.Generator
 ) -> FloatArray:
-    """Random postures that take no more than `_HOLDING` of the torque allowed, shape (postures,
-    joints).
+    """Random postures whose gravity torques are at most `_HOLDING` of the allowed torque, shape
+    (postures, joints).
 
     Raises:
-        IdentificationError: there is none; the message names the joint and the best posture.
+        IdentificationError: no such posture; the message names the joint and the best posture.
     """
     shares, rest = rng.uniform(size=(_POSTURES, model.nv)), np.zeros((_POSTURES, model.nv))
     postures = limits.lower + shares * (limits.upper - limits.lower)

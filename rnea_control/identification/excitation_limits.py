@@ -1,4 +1,4 @@
-"""`ExcitationLimits`: the bounds that an exciting motion keeps."""
+"""`ExcitationLimits`: bounds of an exciting motion."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from rnea_control.exceptions import IdentificationError, listed
 from rnea_control.identification.consistent_parameters import check_joints
 from rnea_control.model import RobotModel
 
-# Distance from the position limits, as a share of the range, and at least for angles, [rad].
-MARGIN, LEAST_MARGIN = 0.05, 0.05
-# Where the URDF has no velocity limit, [rad/s] or [m/s].
+MARGIN = 0.05  # distance from the position limits as a fraction of the range
+LEAST_MARGIN = 0.05  # smallest distance from the limits of angles [rad]
+# Velocity limits of joints without one in the URDF, [rad/s] or [m/s].
 DEFAULT_VELOCITY = {"revolute": math.pi, "continuous": math.pi, "prismatic": 1.0}
-# Joints reach the velocity allowed in this time, [s].
-RISE_TIME = 0.5
+RISE_TIME = 0.5  # time in which joints reach the allowed velocity [s]
 
 
 @dataclass(frozen=True, eq=False)
 class ExcitationLimits:
     """Bounds of a motion, shape (joints,) each."""
 
-    lower: FloatArray  # of the positions, finite, [rad] or [m]
+    lower: FloatArray  # bounds of the positions, finite, [rad] or [m]
     upper: FloatArray
-    velocity: FloatArray  # finite, [rad/s] or [m/s]
-    acceleration: FloatArray  # finite, [rad/s^2] or [m/s^2]
-    torque: FloatArray  # [Nm] or [N]; infinite where the URDF has no effort limit
+    velocity: FloatArray  # largest velocity, finite, [rad/s] or [m/s]
+    acceleration: FloatArray  # largest acceleration, finite, [rad/s^2] or [m/s^2]
+    torque: FloatArray  # largest torque, [Nm] or [N]; infinite without an effort limit in the URDF
 
     @property
     def middle(self) -> FloatArray:
-        """Of the positions."""
+        """Middle of the range of the positions."""
         return 0.5 * (self.upper + self.lower)
 
     @property
@@ -48,7 +47,7 @@ class ExcitationLimits:
 
     def shares(self, q: FloatArray, v: FloatArray, a: FloatArray, tau: FloatArray) -> FloatArray:
         """Positions (from the middle), velocities, accelerations and torques of a motion, shape
-        (joints, times) each, as shares of `scales`, shape (4, joints, times)."""
+        (joints, times) each, as fractions of `scales`, shape (4, joints, times)."""
         return np.stack([q - self.middle[:, None], v, a, tau]) / self.scales[:, :, None]
 
 
@@ -58,18 +57,18 @@ def excitation_limits(
     speed: float = 0.5,
     torque: float = 0.7,
 ) -> ExcitationLimits:
-    """The limits of a robot's exciting motion.
+    """Limits of a robot's exciting motion.
 
     Args:
         model: the robot; its joints are revolute, continuous or prismatic.
         ranges: lower and upper position by joint, within the URDF's limits, [rad] or [m]. Other
-            joints have the URDF's range less `MARGIN` on both sides; joints that turn without
-            limits, -pi to pi.
-        speed, torque: shares of the velocity and effort limits that may be used, in (0, 1].
+            joints have the URDF's range less `MARGIN` on both sides; continuous joints -pi to pi.
+        speed: allowed fraction of the velocity limits, in (0, 1].
+        torque: allowed fraction of the effort limits, in (0, 1].
 
     Raises:
         IdentificationError: a joint of another type, an unknown joint, a range that is empty or not
-            within the limits, a share that is not allowed, a limit of 0 in the URDF.
+            within the limits, a fraction out of range, a limit of 0 in the URDF.
     """
     check_joints(model)
     ranges = ranges or {}
@@ -105,7 +104,7 @@ def excitation_limits(
 
 
 def _range(model: RobotModel, j: int, given: tuple[float, float] | None) -> tuple[float, float]:
-    """Where joint j may be."""
+    """Allowed range of joint j."""
     slides = model.joint_types[j] == "prismatic"
     least, most = float(model.lower[j]), float(model.upper[j])
     low, high, width = least, most, most - least

@@ -1,4 +1,4 @@
-r"""The search for an exciting motion as a function to be minimized, with its gradient.
+r"""Cost of an exciting motion, with its gradient, to be minimized by the search for the motion.
 
 With the base regressor Y_b at each sample and noise of standard deviation sigma_j in the torque of
 joint j, independent from sample to sample, least squares finds the base parameters with the
@@ -12,9 +12,9 @@ every x is a motion that begins and ends at rest. The cost is
 
 .. math:: f(G) + w \operatorname{mean} \sum_{u \in \{q, v, a, \tau\}} \max(0, |u| - 1)^2
 
-with f the `log_determinant`, by the volume of the confidence ellipsoid, and u as shares of the
-limits, on a grid of one period. The derivatives of the regressor by q, v and a are differences, the
-rest is exact.
+with f the `log_determinant`, by the volume of the confidence ellipsoid, and u as fractions of the
+limits, on a grid of one period. The derivatives of the regressor by q, v and a are finite
+differences; the other derivatives are exact.
 """
 
 from __future__ import annotations
@@ -30,24 +30,22 @@ from rnea_control.compiled import Order, compile_robot
 from rnea_control.identification.excitation_limits import ExcitationLimits
 from rnea_control.model import RobotModel
 
-# Of the series of each joint, and how many `rest_functions` they have.
-HARMONICS = 5
-FUNCTIONS = 2 * HARMONICS - 1
-# Grid points in a period for each harmonic: for the cost, and for the check of the limits.
-POINTS, CHECKED_POINTS = 40, 400
-# The cost aims at this share of the limits, as extremes lie between the points of its grid.
-AIM = 0.997
-# The result keeps this share of them on the grid of the check.
-KEPT = 0.9995
+HARMONICS = 5  # number of harmonics in the Fourier series of each joint
+FUNCTIONS = 2 * HARMONICS - 1  # number of `rest_functions`
+POINTS = 40  # grid points of the cost in a period for each harmonic
+CHECKED_POINTS = 400  # grid points of the check of the limits in a period for each harmonic
+AIM = 0.997  # fraction of the limits in the cost, as extremes lie between the points of its grid
+KEPT = 0.9995  # fraction of the limits that the result keeps on the grid of the check
 # Steps of the differences by q, v and a; the regressor is linear in a.
 _STEPS = 1e-7, 1e-7, 1.0
-# Added to the diagonal, relative to it: a motion that does not excite a parameter has a cost, too.
+# Relative increase of the diagonal, so that a motion that does not excite a parameter has a finite
+# cost.
 _REGULARIZATION = 1e-12
 
 
 def rest_functions(time: FloatArray, period: float) -> FloatArray:
-    r"""Functions whose sums are all Fourier series at rest at t = 0 and after each period T, with
-    their first and second derivatives, shape (3, FUNCTIONS, times).
+    r"""Basis of all Fourier series that are at rest at t = 0 and after each period T; the functions
+    and their first and second derivatives, shape (3, FUNCTIONS, times).
 
     With N = `HARMONICS` [Swevers et al. 1997],
 
@@ -60,10 +58,10 @@ def rest_functions(time: FloatArray, period: float) -> FloatArray:
 
     .. math:: \sum_k k\, b_k = 0, \qquad \sum_k k^2 a_k = 0
 
-    The first function is 1, the coefficients (a, b) of the others are orthonormal.
+    The first function is 1; the coefficients (a, b) of the other functions are orthonormal.
     """
     k = np.arange(1.0, HARMONICS + 1.0)
-    # Beside the normal, the columns of Q are orthogonal to it.
+    # The first column of Q is parallel to the normal, the other columns are orthogonal to it.
     ab = block_diag(*(np.linalg.qr(n[:, None], "complete")[0][:, 1:] for n in (k * k, k)))
     w = (2.0 * math.pi / period * k)[:, None]
     angles = [w * np.asarray(time) + 0.5 * math.pi * order for order in range(3)]
@@ -74,11 +72,13 @@ def rest_functions(time: FloatArray, period: float) -> FloatArray:
 
 
 class ExcitationProblem:
-    """The motions of a robot with a period, [s], and what they cost. The robot must not change
-    meanwhile.
+    """Motions of a robot with a period, [s], and their costs. The robot must not change during the
+    life of the object.
 
     Args:
-        model, base, limits: the robot, its base parameters, and what is kept.
+        model: the robot.
+        base: base parameters of the robot.
+        limits: limits of the motion.
         noise: standard deviation of the measured torques, shape (joints,), [Nm] or [N].
     """
 
@@ -100,15 +100,15 @@ class ExcitationProblem:
         )
 
     def coefficients(self, x: FloatArray) -> FloatArray:
-        """Of the `rest_functions`, shape (joints, FUNCTIONS), [rad] or [m]."""
+        """Coefficients of the `rest_functions`, shape (joints, FUNCTIONS), [rad] or [m]."""
         coefficients = self.limits.half[:, None] * x.reshape(-1, FUNCTIONS)
         coefficients[:, 0] += self.limits.middle
         return coefficients
 
     def random_motion(self, center: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """The variables of a random motion about a posture within the limits, shape (joints,): of
-        each joint as large as its positions, velocities and accelerations allow, then of all as
-        large as the torques do."""
+        """Variables of a random motion about the posture `center`, shape (joints,). Each joint's
+        motion is as large as its position, velocity and acceleration limits allow; then all are
+        scaled down to the torque limits."""
         limits, swing = self.limits, rng.standard_normal((self.model.nv, FUNCTIONS - 1))
         q, v, a = swing @ self._grid[:, 1:]
         use = [
@@ -121,8 +121,8 @@ class ExcitationProblem:
         return self.within_limits((x / limits.half[:, None]).ravel())
 
     def within_limits(self, x: FloatArray) -> FloatArray:
-        """Variables of the same motion about the same center, made smaller as far as the limits
-        need it; at rest where the center is not within them."""
+        """Variables of the motion, scaled down about its center to the limits; at rest if the
+        center is not within the limits."""
         X, moves = x.reshape(-1, FUNCTIONS), np.arange(FUNCTIONS) > 0
 
         def fits(share: float) -> bool:
@@ -135,7 +135,7 @@ class ExcitationProblem:
         return np.where(moves, low * X, X).ravel()
 
     def peaks(self, x: FloatArray) -> FloatArray:
-        """The largest |u| of position, velocity, acceleration and torque, as shares of the limits,
+        """Largest |u| of position, velocity, acceleration and torque, as fractions of the limits,
         on the grid of the check, shape (4, joints)."""
         q, v, a = self.coefficients(x) @ self._fine_grid
         tau = inverse_dynamics_batch(self.model, q.T, v.T, a.T, workers=1).T
@@ -152,11 +152,11 @@ class ExcitationProblem:
         return rows @ rows.T / Y_b.shape[2]
 
     def value(self, x: FloatArray) -> float:
-        """The cost without limits."""
+        """Cost without the term of the limits."""
         return log_determinant(self.information(self.base_regressor(x)))[0]
 
     def cost(self, x: FloatArray, weight: float) -> tuple[float, FloatArray]:
-        """The cost and its gradient, shape as of x; `weight` is w of the module's docstring."""
+        """Cost and its gradient in the shape of x; `weight` is w of the module's docstring."""
         motion = self.coefficients(x) @ self._grid
         Y = self._regressor(motion)
         Y_b, points = Y[:, self.base.independent], Y.shape[2]
@@ -182,8 +182,8 @@ class ExcitationProblem:
         return value, (gradient * self.limits.half[:, None]).ravel()
 
     def _regressor(self, motion: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Of positions, velocities and accelerations, shape (3, joints, points); shape (joints,
-        parameters, points)."""
+        """Regressor at positions, velocities and accelerations of shape (3, joints, points); its
+        shape is (joints, parameters, points)."""
         Y: FloatArray = self._robot.batch(
             "regressor", *motion, out=out, order=Order.entry_major, workers=1
         )
@@ -191,9 +191,8 @@ class ExcitationProblem:
 
 
 def accuracy(G: FloatArray, samples: float) -> tuple[float, FloatArray]:
-    """The condition number of the weighted base regressor with columns of length 1, and the
-    standard deviations of the base parameters from this many samples; infinite where G is
-    singular."""
+    """Condition number of the weighted base regressor with columns of length 1, and standard
+    deviations of the base parameters from this number of samples; infinite if G is singular."""
     H, d = _scaled(G)
     values, vectors = np.linalg.eigh(H)
     if values[0] <= len(G) * np.finfo(float).eps * values[-1]:
@@ -203,7 +202,7 @@ def accuracy(G: FloatArray, samples: float) -> tuple[float, FloatArray]:
 
 
 def log_determinant(G: FloatArray) -> tuple[float, FloatArray]:
-    """f = - log det G over its size, the mean logarithm of the variances along the principal axes;
+    """f = - log det G / size of G, the mean logarithm of the variances along the principal axes;
     and the matrix S with df = tr(S dG)."""
     H, d = _scaled(G)
     H[np.diag_indices_from(H)] += _REGULARIZATION
@@ -212,6 +211,6 @@ def log_determinant(G: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _scaled(G: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """G with a diagonal of 1, and the factors of its rows and columns."""
+    """G scaled to a diagonal of 1, and the factors of its rows and columns."""
     d = 1.0 / np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
     return G * np.outer(d, d), d

@@ -1,4 +1,4 @@
-"""From motions to the parameters of a robot: least squares, then physical consistency."""
+"""Parameters of a robot from motions: least squares, then physical consistency."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ from rnea_control.identification.torque_equations import TorqueEquations, identi
 from rnea_control.identification.unmodeled_torques import ROUNDS, solve_beside_unmodeled
 from rnea_control.model import RobotModel
 
-# A standard deviation of less than this part of the value, or of what the URDF leaves open, is an
-# identified parameter; of more than all of it, none.
+# Largest standard deviation of an identified parameter, relative to its value or to the uncertainty
+# of the URDF. A parameter with a relative deviation above 1 is not identified.
 CERTAIN = 0.1
-# A friction that adds less than this part of the measured torque is as good as none.
-SMALL_FRICTION = 0.1
-# A joint that moves for a shorter time says little about its friction, [s].
-SHORT = 1.0
-# Consistent parameters fit as well as any unless their residual is larger by this part.
-WORSE = 0.05
+SMALL_FRICTION = 0.1  # negligible friction as a fraction of the measured torque
+SHORT = 1.0  # shortest moving time of a joint that determines its friction [s]
+WORSE = 0.05  # increase of the residual by consistency that is reported, as a fraction
 
 _INERTIAL_UNITS = {"m": "kg", "mcx": "kg m", "mcy": "kg m", "mcz": "kg m"}
 _ACTUATOR_UNITS = {
@@ -38,7 +35,7 @@ _ACTUATOR_UNITS = {
 
 
 class Certainty(Enum):
-    """How well the data determine a parameter."""
+    """Classes of parameters by how well the data determine them."""
 
     identified = "identified"
     uncertain = "uncertain"
@@ -47,56 +44,56 @@ class Certainty(Enum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """One base parameter."""
+    """Estimate of a base parameter."""
 
-    name: str  # a sum of the robot's parameters, such as "panda_link3.mcx + 0.08 panda_link4.m"
-    unit: str  # such as "kg m"
-    prior: float  # by the URDF and the configuration
-    value: float  # by least squares
+    name: str  # sum of the robot's parameters, such as "panda_link3.mcx + 0.08 panda_link4.m"
+    unit: str  # unit, such as "kg m"
+    prior: float  # value by the URDF and the configuration
+    value: float  # value by least squares
     deviation: float  # standard deviation of `value`
     certainty: Certainty
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """The parameters of a robot from recordings."""
+    """Parameters of a robot identified from recordings."""
 
-    model: RobotModel  # the robot as described, before
-    base: BaseParameters  # how its parameters group
-    beta: FloatArray  # base parameters by least squares, shape (base.rank,); NaN where unknown
-    covariance: FloatArray  # of `beta`, shape (base.rank, base.rank)
-    estimates: tuple[Estimate, ...]  # the same, one for each base parameter
-    # The physically consistent pseudo-inertia of each link that moves, in the link's frame, shape
-    # (4, 4), by name; and what goes with them, shape (nv,), SI units.
+    model: RobotModel  # the robot as described
+    base: BaseParameters  # grouping of its parameters
+    beta: FloatArray  # base parameters by least squares, shape (base.rank,); NaN if not determined
+    covariance: FloatArray  # covariance of `beta`, shape (base.rank, base.rank)
+    estimates: tuple[Estimate, ...]  # one estimate for each base parameter
+    # Physically consistent pseudo-inertia of each moving link, in the link's frame, shape (4, 4),
+    # by name; and the actuators' parameters for these inertias, shape (nv,), SI units.
     inertias: dict[str, FloatArray]
     armature: FloatArray
     damping: FloatArray
     friction: FloatArray
     torque_offset: FloatArray
     noise: FloatArray  # standard deviation of the residual, shape (nv,), [Nm] or [N]
-    condition: float  # of the weighted and scaled regressor
-    delay: float  # by which the measured effort is later than the motion, [s]
-    cutoff: float  # of the filter, [Hz]
-    samples: FloatArray  # how many torques were used for each joint, shape (nv,)
-    seconds: float  # of motion that were used
-    notes: tuple[str, ...]  # what was dropped, is not identified, or else is worth to be known
-    doubts: tuple[str, ...] = ()  # why the parameters may be wrong although they fit
+    condition: float  # condition number of the weighted and scaled regressor
+    delay: float  # delay of the measured effort against the motion, [s]
+    cutoff: float  # cut-off of the filter, [Hz]
+    samples: FloatArray  # number of torques used for each joint, shape (nv,)
+    seconds: float  # duration of the motion used, [s]
+    notes: tuple[str, ...]  # dropped data, parameters that are not identified, and other notes
+    doubts: tuple[str, ...] = ()  # reasons why the parameters may be wrong although they fit
 
 
 def identify(
     model: RobotModel, motion: Motion, robust: bool = False, delay: float | None = None
 ) -> Identification:
-    """The parameters of a robot that moved so.
+    """Identifies the parameters of a robot from a motion.
 
     Args:
-        model: as described by URDF and configuration; its payloads are taken as known.
-        motion: of its joints, in the order of `model.joint_names`.
-        robust: whether outliers count less.
-        delay: by which the efforts are later than the motion, [s]; from the data by default.
+        model: the robot as described by URDF and configuration; its payloads are taken as known.
+        motion: motion of its joints, in the order of `model.joint_names`.
+        robust: True to give outliers less weight.
+        delay: delay of the efforts against the motion, [s]; from the data by default.
 
     Raises:
-        IdentificationError: joints of several degrees of freedom, nothing moves, no link has a
-            mass, or no physically consistent parameters.
+        IdentificationError: joints with several degrees of freedom, no motion, no link with a mass,
+            or no physically consistent parameters.
     """
     space = ParameterSpace(model, motion)
     prior = space.beta(space.start)
@@ -175,11 +172,11 @@ def _notes(
         seconds = np.count_nonzero(motion.counts[:, j]) * motion.period
         if seconds < SHORT:
             notes.append(
-                f"{name} moves for {seconds:.2g} s only; its friction and what it alone feels keep "
-                "the description's values as far as the data say nothing"
+                f"{name} moves for {seconds:.2g} s only; its friction, and parameters that affect "
+                "no other joint, keep the description's values unless the data determine them"
             )
     difference = consistent - solution.beta
-    # The cost of consistency, as a part of the residual's sum of squares; all weighted by noise.
+    # Cost of consistency over the residual's sum of squares, both weighted by the noise.
     cost = float(difference @ solution.information @ difference)
     least = float((motion.counts.sum(axis=0) * solution.noise**2 / solution.variance).sum())
     if cost > WORSE * least:

@@ -1,11 +1,11 @@
 r"""Weighted least squares for the base parameters.
 
-Every joint has noise of its own, so its equations are weighted by its residual [Gautier 1997]. The
-noise of motors is not white: its variance is that of means over `BLOCK_SECONDS`, times their number
-of samples, where that is more. The standard deviations follow from its power spectrum.
+Each joint has different noise, so its equations are weighted by its residual [Gautier 1997]. The
+noise of motors is not white: its variance is the variance of means over `BLOCK_SECONDS` times their
+number of samples, if this is larger. The standard deviations follow from its power spectrum.
 
-Where measured efforts are later than the motion by a delay d, tau = Y beta - d dtau/dt to first
-order; d is one more unknown.
+If measured efforts are delayed by d against the motion, tau = Y beta - d dtau/dt to first order; d
+is an additional unknown.
 """
 
 from __future__ import annotations
@@ -22,57 +22,56 @@ from rnea_control.identification.noise_spectrum import NoiseSpectrum, enough_of
 from rnea_control.identification.recording import MEDIAN_DEVIATION
 from rnea_control.identification.torque_equations import NormalEquations, TorqueEquations
 
-# Noise that is correlated for less than this is averaged out, [s].
-BLOCK_SECONDS = 0.2
-# Directions of the scaled information matrix with less than this part of the largest eigenvalue
-# are not determined by the data.
+BLOCK_SECONDS = 0.2  # length of blocks; noise with a shorter correlation averages out [s]
+# Smallest eigenvalue of the scaled information matrix in a direction that the data determine, as a
+# fraction of the largest.
 RANK = 1e-10
 WEIGHTINGS = 20
 SETTLED = 1e-4
-# A torque counts less where its residual is beyond this many standard deviations [Huber 1964]: 95 %
-# as good as least squares where the noise is normal.
+# Residual, in standard deviations, beyond which a torque has less weight [Huber 1964]; 95 % as
+# efficient as least squares for normal noise.
 HUBER = 1.345
-ROBUST_PASSES = 10
-# So many samples are enough for the delay, in ranges of this length, [s].
-DELAY_SAMPLES, DELAY_SECONDS = 30_000, 2.0
-DELAY_PASSES = 5
+ROBUST_PASSES = 10  # number of iterations of a robust fit
+DELAY_SAMPLES = 30_000  # number of samples that is enough for the delay
+DELAY_SECONDS = 2.0  # length of the ranges of these samples [s]
+DELAY_PASSES = 5  # number of iterations for the delay
 LONGEST_DELAY = 0.15
-# A delay of fewer standard deviations may be none.
-SIGNIFICANT = 3.0
+SIGNIFICANT = 3.0  # smallest significant delay, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A solution of the equations."""
+    """Solution of the equations."""
 
-    beta: FloatArray  # shape (columns,)
-    determined: BoolArray  # whether the data determine each one, shape (columns,)
-    condition: float  # of the weighted and scaled regressor, over the determined directions
-    inverse: FloatArray  # of `information`, in these directions
-    information: FloatArray  # matrix of the equations weighted by `variance`
-    vector: FloatArray  # of the same
-    vector_covariance: FloatArray  # what noise does to `vector`; `information` where it is white
-    variance: FloatArray  # of each joint's noise, correlation included, shape (nv,)
+    beta: FloatArray  # values of the unknowns, shape (columns,)
+    determined: BoolArray  # True if the data determine the unknown, shape (columns,)
+    # Condition number of the weighted and scaled regressor, over the determined directions.
+    condition: float
+    inverse: FloatArray  # inverse of `information` in these directions
+    information: FloatArray  # matrix of the normal equations weighted by `variance`
+    vector: FloatArray  # vector of the normal equations weighted by `variance`
+    vector_covariance: FloatArray  # covariance of `vector`; equals `information` for white noise
+    variance: FloatArray  # variance of each joint's noise, correlation included, shape (nv,)
     noise: FloatArray  # standard deviation of each joint's residual, shape (nv,)
-    spectrum: NoiseSpectrum  # of the residual; cut to three times the noise if the fit is robust
+    spectrum: NoiseSpectrum  # residual's spectrum, clipped to three times the noise in a robust fit
 
     @property
     def covariance(self) -> FloatArray:
-        """Of `beta`, infinite on the diagonal of what is not determined."""
+        """Covariance of `beta`; infinite on the diagonal of unknowns that are not determined."""
         covariance = self.inverse @ self.vector_covariance @ self.inverse
         lost = np.flatnonzero(~self.determined)
         covariance[lost, lost] = np.inf
         return np.asarray(covariance)
 
     def in_slow_noise(self, equations: TorqueEquations) -> Solution:
-        """The same solution of these equations, with the covariance by the power spectrum of its
-        residual, which takes longer than the solution."""
+        """The solution with the covariance by the power spectrum of its residual, which takes
+        longer than the solution."""
         covariance = self.spectrum.vector_covariance(equations, self.variance, self.inverse)
         return replace(self, vector_covariance=covariance)
 
     def first(self, count: int) -> Solution:
-        """The first columns alone; covariance and information account for the uncertainty of the
-        others."""
+        """The solution for the first columns only; covariance and information account for the
+        uncertainty of the other columns."""
         A, own = self.information, np.eye(count)
         share = A[:count, count:] @ np.linalg.pinv(A[count:, count:], hermitian=True)
         kept = np.concatenate([own, -share], axis=1)
@@ -93,17 +92,17 @@ def solve(
     robust: bool = False,
     parts: list[slice] | None = None,
 ) -> Solution:
-    """The base parameters of a motion.
+    """Solves the equations of a motion.
 
     Args:
-        equations: of the robot along the motion.
-        prior: of the first columns, by the robot's description; 0 for those after. Parameters that
-            the data do not determine keep them.
-        robust: whether outliers count less.
-        parts: ranges of samples that count; all by default.
+        equations: equations of the robot along the motion.
+        prior: values of the first columns by the robot's description; later columns have 0.
+            Parameters that the data do not determine keep these values.
+        robust: True to give outliers less weight.
+        parts: ranges of samples to use; all by default.
 
     Returns:
-        With the covariance that white noise of the joints' `variance` has; see
+        The solution, with the covariance of white noise with the joints' `variance`; see
         `Solution.in_slow_noise`.
 
     Raises:
@@ -136,7 +135,7 @@ def solve(
             break
     if robust:
         residual = np.clip(residual, -3.0 * noise, 3.0 * noise)
-    # Rounding is a millionth of the measured torque.
+    # The noise is at least a millionth of the measured torque, as rounding.
     torque = np.sqrt(normal.power / np.maximum(normal.samples, 1.0))
     noise = np.maximum(noise, 1e-6 * np.maximum(torque, 1e-6))
     variance = np.maximum(noise**2, _slow_variance(residual, known))
@@ -149,14 +148,14 @@ def solve(
 def _solved(
     information: FloatArray, vector: FloatArray, prior: FloatArray
 ) -> tuple[FloatArray, BoolArray, float, FloatArray]:
-    """The first four attributes of a `Solution`."""
+    """First four attributes of a `Solution`."""
     scale = np.sqrt(np.diag(information))
     scale[scale == 0.0] = 1.0
     values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
     good = values > RANK * values[-1]
     kept = vectors[:, good]
     inverse = (kept / values[good]) @ kept.T / np.outer(scale, scale)
-    # A parameter with a share in a direction that the data do not see is not determined.
+    # A parameter with a component in a direction that the data do not determine is not determined.
     determined = (vectors[:, ~good] ** 2).sum(axis=1) < 1e-6
     condition = float(np.sqrt(values[-1] / values[good][0]))
     beta = prior + inverse @ (vector - information @ prior)
@@ -164,7 +163,7 @@ def _solved(
 
 
 def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
-    """The solution with each joint weighted by its own residual."""
+    """Solution with each joint weighted by its own residual."""
     scale = np.maximum(normal.power / np.maximum(normal.samples, 1.0), 1e-12)
     variance, beta = scale, prior
     for _ in range(WEIGHTINGS):
@@ -177,8 +176,8 @@ def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
 
 
 def _robust_scale(residual: FloatArray, counts: BoolArray) -> FloatArray:
-    """Standard deviation of each joint's residual but for outliers, shape (nv,)."""
-    sizes = np.where(counts | ~counts.any(axis=0), np.abs(residual), np.nan)  # 0 if it stands
+    """Standard deviation of each joint's residual without outliers, shape (nv,)."""
+    sizes = np.where(counts | ~counts.any(axis=0), np.abs(residual), np.nan)  # 0 at rest
     return np.asarray(np.nanmedian(sizes, axis=0) / MEDIAN_DEVIATION)
 
 
@@ -195,26 +194,28 @@ def _slow_variance(residual: FloatArray, motion: Motion) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Delay:
-    """By how much the effort is later than the motion."""
+    """Delay of the efforts against the motion."""
 
     seconds: float
-    deviation: float  # its standard deviation, [s]
-    beta: FloatArray  # the base parameters that it was found with
+    deviation: float  # standard deviation of the delay, [s]
+    beta: FloatArray  # base parameters that were estimated with it
 
     @property
     def is_significant(self) -> bool:
-        """Whether it is more than its uncertainty."""
+        """True if the delay is larger than its uncertainty."""
         return abs(self.seconds) > SIGNIFICANT * self.deviation
 
 
 def delay_of(equations: TorqueEquations, prior: FloatArray, robust: bool = False) -> Delay:
-    """The delay of a motion, from enough of its samples.
+    """Delay of a motion's efforts, from enough of its samples.
 
     Args:
-        equations, prior, robust: as of `solve`, with the base parameters' columns alone.
+        equations: equations of the robot along the motion, with the base parameters' columns only.
+        prior: base parameters by the robot's description.
+        robust: True to give outliers less weight.
 
     Raises:
-        IdentificationError: as `solve`; or a delay of more than `LONGEST_DELAY`.
+        IdentificationError: too few torques; or a delay of more than `LONGEST_DELAY`.
     """
     motion, seconds = equations.motion, 0.0
     motion = motion.take(motion.spread(DELAY_SAMPLES, DELAY_SECONDS))
@@ -237,13 +238,13 @@ def delay_of(equations: TorqueEquations, prior: FloatArray, robust: bool = False
 
 
 def late(delay: float, decimals: int = 1) -> str:
-    """By how much efforts are late, in words."""
+    """Delay of efforts in words."""
     return f"{1e3 * abs(delay):.{decimals}f} ms {'later' if delay >= 0.0 else 'earlier'}"
 
 
 def beside_delay(equations: TorqueEquations, near: FloatArray) -> TorqueEquations:
-    """The equations with one more unknown, minus the delay: its column is the slope of the torques
-    by base parameters `near`."""
+    """Equations with an additional unknown, minus the delay; its column is the time derivative of
+    the torques by the base parameters `near`."""
     tau, motion = equations.predicted(near), equations.motion
     slope = np.concatenate([np.gradient(tau[p], motion.period, axis=0) for p in motion.parts])
     return replace(equations, more=(*equations.more, lambda rows, Y: slope[rows, :, None]))

@@ -1,8 +1,8 @@
-"""From a recording to positions, velocities, accelerations and torques on a uniform grid of time.
+"""Positions, velocities, accelerations and torques of a recording on a uniform grid of time.
 
 Positions are filtered with zero phase (Butterworth, forward and backward) and differentiated by
-central differences; efforts are not filtered, so that their noise stays white and least squares
-averages it. Where a joint hardly moves, its torque says little: friction at rest can be anything.
+central differences. Efforts are not filtered, so that their noise stays white and least squares
+averages it. Torques of a joint at rest are not used: friction at rest is undetermined.
 """
 
 from __future__ import annotations
@@ -22,37 +22,33 @@ from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.recording import SHORTEST, Recording, cleaned, continuous
 
-# Below this velocity a joint counts as standing, [rad/s] or [m/s]; Coulomb friction is at 99.5 %.
+# Velocity below which a joint is at rest, [rad/s] or [m/s]; there Coulomb friction has 99.5 % of
+# its value.
 STANDING = 3.0 * STICKING_VELOCITY
-# Periods that differ by more than this part from the median are put on a uniform grid.
-JITTER = 0.01
-ORDER = 4
-# The cut-off is this many times the frequency below which 99 % of the velocity's power lies.
-CUTOFF_FACTOR = 10.0
-LOWEST_CUTOFF = 5.0
-# At both ends the filter settles within so many periods of its cut-off.
-SETTLING = 4.0
-ABOVE_NOISE = 30.0
-# At most this part of the sample rate.
-HIGHEST_CUTOFF = 0.2
-# Joint states come with a rate in between, [Hz].
-LOWEST_RATE, HIGHEST_RATE = 5.0, 1e5
-# A value beyond so many standard deviations is an outlier, and counts as that many.
-OUTLYING = 20.0
-# So much of normal noise is within so many standard deviations.
-USUAL, USUAL_DEVIATIONS = 0.95, 1.96
-# The filter takes a part for so many samples longer, if it has as many.
-PADDING = 15
-# A largest or smallest effort that so many states and this part of them have is clipped, unless the
-# value next to it is as usual, by this factor.
-LEAST_CLIPPED, CLIPPED_PART, CLIPPED_FACTOR = 10, 0.005, 4.0
-# Efforts are rounded if so few of them differ, as a part; the same ones differ by less than this.
-FEW, SAME = 0.25, 1e-9
-# Steps of more than this part of the efforts' standard deviation are too coarse to say more: the
-# rounding alone is 5 % of it.
+JITTER = 0.01  # largest relative difference of periods from their median without resampling
+ORDER = 4  # order of the filter
+CUTOFF_FACTOR = 10.0  # cut-off over the frequency below which 99 % of the velocity's power lies
+LOWEST_CUTOFF = 5.0  # smallest cut-off [Hz]
+SETTLING = 4.0  # settling time of the filter at both ends, in periods of the cut-off
+ABOVE_NOISE = 30.0  # smallest power of the motion at a frequency, over the noise
+HIGHEST_CUTOFF = 0.2  # largest cut-off as a fraction of the sample rate
+LOWEST_RATE = 5.0  # smallest rate of joint states [Hz]
+HIGHEST_RATE = 1e5  # largest rate of joint states [Hz]
+OUTLYING = 20.0  # standard deviations at which outliers are clipped
+USUAL = 0.95  # fraction of normal noise within USUAL_DEVIATIONS
+USUAL_DEVIATIONS = 1.96  # standard deviations
+PADDING = 15  # number of samples by which the filter extends a part, if it has as many
+# A largest or smallest effort is clipped if it is frequent, and more frequent than the next values.
+LEAST_CLIPPED = 10  # smallest number of states with this effort
+CLIPPED_PART = 0.005  # smallest fraction of states with this effort
+CLIPPED_FACTOR = 4.0  # smallest ratio to the number of states with the next values
+FEW = 0.25  # largest number of different values of rounded efforts, as a fraction of all
+SAME = 1e-9  # largest difference of equal efforts, as a fraction of the largest effort
+# Coarsest step of usable efforts, over their standard deviation: the rounding alone is then 5 % of
+# it.
 COARSE_ROUNDING = 0.05 * math.sqrt(12.0)
 _ARRAYS = ("time", "q", "v", "a", "effort", "clipped", "counts")
-# Central differences of sixth order, of steps of 1.
+# Central differences of sixth order, for steps of 1.
 FIRST = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
 SECOND = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0
 REACH = len(FIRST) // 2
@@ -62,40 +58,40 @@ REACH = len(FIRST) // 2
 class Motion:
     """Continuous parts of one or more recordings, one after the other, in n samples."""
 
-    source: str  # the recordings
-    time: FloatArray  # shape (n,), [s]
-    q: FloatArray  # shape (n, nv), as the next three; SI units
+    source: str  # names of the recordings
+    time: FloatArray  # time of the samples, shape (n,), [s]
+    q: FloatArray  # positions, then velocities and accelerations, shape (n, nv) each, SI units
     v: FloatArray
     a: FloatArray
-    effort: FloatArray  # measured, [Nm] or [N]
-    clipped: BoolArray  # whether an effort is at the largest or smallest value there is
-    # Whether a torque is used: its joint moves, it is not clipped, and the filter has settled.
+    effort: FloatArray  # measured efforts, shape (n, nv), [Nm] or [N]
+    clipped: BoolArray  # True if an effort is clipped, shape (n, nv)
+    # True if a torque is used: its joint moves, it is not clipped, and the filter has settled.
     counts: BoolArray
-    ends: tuple[int, ...]  # where each continuous part ends, ascending; the last one is n
-    period: float  # of the grid, [s], and cut-off of the filter, [Hz]; of the first recording
-    cutoff: float
-    rounding: FloatArray  # the step in which the efforts of a joint come, shape (nv,); 0 for none
-    notes: tuple[str, ...]  # on everything that was left out
+    ends: tuple[int, ...]  # end of each continuous part, ascending; the last end is n
+    period: float  # period of the grid of the first recording, [s]
+    cutoff: float  # cut-off of the filter of the first recording, [Hz]
+    rounding: FloatArray  # step of the rounded efforts of a joint, shape (nv,); 0 if not rounded
+    notes: tuple[str, ...]  # sentences about left-out data
 
     @property
     def seconds(self) -> float:
-        """How long the parts are together."""
+        """Total duration of the parts, [s]."""
         return len(self.time) * self.period
 
     @property
     def parts(self) -> list[slice]:
-        """The continuous parts."""
+        """Ranges of the continuous parts."""
         return [slice(*pair) for pair in pairwise((0, *self.ends))]
 
     def take(self, parts: list[slice]) -> Motion:
-        """Some ranges of samples alone, none of which goes beyond a continuous part."""
+        """The motion in some ranges of samples, each within a continuous part."""
         ends = tuple(np.cumsum([part.stop - part.start for part in parts]).tolist())
         arrays = {name: _rows(getattr(self, name), parts) for name in _ARRAYS}
         return replace(self, ends=ends, **arrays)
 
     def spread(self, samples: int, seconds: float) -> list[slice]:
-        """Ranges of so many seconds over all of the motion, with so many samples together; all of
-        the motion if it has no more."""
+        """Ranges of length `seconds`, spread over the motion, with `samples` samples in total; the
+        whole motion if it has no more samples."""
         share = samples / len(self.time)
         if share >= 1.0:
             return self.parts
@@ -108,15 +104,15 @@ class Motion:
         return [each for each in kept if each.stop - each.start > 20]
 
     def split(self, share: float) -> tuple[Motion, Motion]:
-        """The first part of each continuous part, and the `share` at its end."""
+        """Splits each continuous part: the beginning, and the fraction `share` at its end."""
         cuts = [part.stop - round(share * (part.stop - part.start)) for part in self.parts]
         pairs = [*zip(self.parts, cuts, strict=True)]
         first = [slice(part.start, cut) for part, cut in pairs]
         return self.take(first), self.take([slice(cut, part.stop) for part, cut in pairs])
 
     def delayed(self, delay: float) -> Motion:
-        """Each effort with the motion of `delay` seconds before: by whole samples, and the rest by
-        Taylor's series.
+        """Shifts the motion by `delay` seconds to match delayed efforts: by whole samples, and by
+        Taylor's series for the remainder.
 
         Raises:
             RecordingError: no part is longer than the delay.
@@ -147,12 +143,12 @@ class Motion:
 
 
 def _rows(array: Any, parts: list[slice]) -> Any:
-    """An array in some ranges; a view of one, as recordings may be large."""
+    """Rows of an array in some ranges; a view for a single range, as recordings may be large."""
     return array[parts[0]] if len(parts) == 1 else np.concatenate([array[each] for each in parts])
 
 
 def join(motions: list[Motion]) -> Motion:
-    """Motions of the same joints, one after the other."""
+    """Joins motions of the same joints, one after the other."""
     if len(motions) == 1:
         return motions[0]
     lengths = [part.stop - part.start for motion in motions for part in motion.parts]
@@ -173,13 +169,13 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
     """Cleans, filters and differentiates a recording.
 
     Args:
-        recording: of the joints of a model, in their order; with efforts.
-        cutoff: of the low-pass filter of the positions, [Hz]; by the motion's own frequencies by
-            default.
+        recording: recording of the joints of a model, in the model's order, with efforts.
+        cutoff: cut-off of the low-pass filter of the positions, [Hz]; by default from the motion's
+            own frequencies.
 
     Raises:
-        RecordingError: no second of it is continuous, no effort in it, or a cut-off that its rate
-            does not allow.
+        RecordingError: no continuous second, no efforts, or a cut-off that the sample rate does not
+            allow.
     """
     notes: list[str] = []
     time, q, effort, starts = cleaned(recording, notes)
@@ -241,14 +237,14 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
 
 
 def _rounding(effort: FloatArray) -> float:
-    """The step in which efforts come; 0 if there is none."""
+    """Step of rounded efforts; 0 if they are not rounded."""
     steps = np.diff(np.unique(effort))
     steps = steps[steps > SAME * np.abs(effort).max()]
     return float(np.median(steps)) if 0 < len(steps) <= FEW * len(effort) else 0.0
 
 
 def _clipped(effort: FloatArray, rounding: float) -> BoolArray:
-    """Which efforts of a joint are at a largest or smallest value that they have too often."""
+    """Mask of a joint's efforts at a largest or smallest value that is too frequent."""
     clipped = np.zeros(len(effort), np.bool_)
     if not np.ptp(effort) or rounding > COARSE_ROUNDING * np.std(effort):
         return clipped
@@ -266,7 +262,7 @@ def _clipped(effort: FloatArray, rounding: float) -> BoolArray:
 def _on_grid(
     time: FloatArray, q: FloatArray, effort: FloatArray, clipped: BoolArray, period: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """The same at equal steps: as it is where it has them, else between the samples."""
+    """Resamples to a uniform grid by interpolation; returns uniform samples unchanged."""
     if np.abs(np.diff(time) - period).max() <= JITTER * period:
         return time, q, effort, clipped
     grid = time[0] + period * np.arange(int((time[-1] - time[0]) / period + 1e-9) + 1)
@@ -275,15 +271,15 @@ def _on_grid(
 
 
 def _highest_frequency(positions: list[FloatArray], period: float) -> float:
-    """The frequency below which 99 % of the power of the joints' velocities lies, [Hz], noise
-    aside; of all parts together, so that a short one at rest does not decide.
+    """Frequency below which 99 % of the power of the joints' velocities lies, [Hz], without noise;
+    over all parts together, so that a short part at rest does not decide.
 
-    States that repeat, and come late, are steps of the position: as noise of the velocity they are
-    white. Noise of the positions is less than that at low frequencies."""
+    Repeated and late states are steps of the position, which are white noise of the velocity. Noise
+    of the positions is smaller than this at low frequencies."""
     frequencies, powers = [], []
     for q in positions:
         velocity = np.diff(q, axis=0) * np.hanning(len(q) - 1)[:, None]
-        frequency = np.fft.rfftfreq(len(velocity))  # of the sample rate
+        frequency = np.fft.rfftfreq(len(velocity))  # in sample rates
         power = np.abs(np.fft.rfft(velocity, axis=0)) ** 2 / len(velocity)
         power[power < ABOVE_NOISE * np.median(power[frequency > 0.25], axis=0)] = 0.0
         frequencies.append(frequency)
@@ -297,23 +293,22 @@ def _highest_frequency(positions: list[FloatArray], period: float) -> float:
 
 
 def derivative(values: FloatArray, period: float, kernel: FloatArray = FIRST) -> FloatArray:
-    """The first derivative, or by `SECOND` the second one times the period; the first and last
-    samples repeat their neighbors'."""
+    """First derivative, or with the kernel `SECOND` the second derivative times the period; the
+    first and last samples repeat their neighbors' values."""
     result = correlate1d(values, kernel / period, axis=0)
     result[:REACH], result[-REACH:] = result[REACH], result[-REACH - 1]
     return result
 
 
 def measurement_noise(motion: Motion) -> FloatArray:
-    """Standard deviation of the measured torques about their own smooth course, shape (nv,): the
-    part that the filter of the positions would remove from them, for white noise without
-    outliers."""
+    """Standard deviation of the measured torques' noise, shape (nv,). The noise is the part that
+    the filter of the positions would remove; it is assumed white, without outliers."""
     sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
     efforts = [motion.effort[part] for part in motion.parts]
     smooth = [sosfiltfilt(sos, x, axis=0, padlen=min(PADDING, len(x) - 1)) for x in efforts]
     rough = motion.effort - np.concatenate(smooth)
-    counts = motion.counts | ~motion.counts.any(axis=0)  # a joint that never moves has noise too
-    # Noise of feedback comes in bursts: the median is not the usual size.
+    counts = motion.counts | ~motion.counts.any(axis=0)  # a joint that never moves also has noise
+    # Noise of feedback comes in bursts: its median is smaller than its usual size.
     sizes = np.where(counts, np.abs(rough), np.nan)
     usual = np.nanquantile(sizes, USUAL, axis=0) / USUAL_DEVIATIONS
     power = np.nanmean(np.minimum(sizes, OUTLYING * usual) ** 2, axis=0)

@@ -1,13 +1,13 @@
-r"""The power spectrum of a residual, and what noise of that spectrum does to normal equations.
+r"""Power spectrum of a residual, and covariance of normal equations for noise with this spectrum.
 
 With the power spectrum S_j of each joint's residual [Welch 1967] and the weights 1 / s_j^2,
 
 .. math:: \mathrm{cov}(b) = \sum_j \frac{1}{s_j^4 n} \sum_f S_j(f) \hat Y_j(f)^* \hat Y_j(f)^T
 
-The residual lacks the share that the fit took of each frequency, h = Y_j(f) A^-1 Y_j(f)^* /
-(n s_j^2), with the information A; S_j is divided by (1 - h)^2, as if each had been left out
-[MacKinnon 1985, HC3]. The residual counts by its means over `STEP`, the slow regressors by their
-values in the middle.
+The fit removes the fraction h = Y_j(f) A^-1 Y_j(f)^* / (n s_j^2) of the noise at each frequency,
+with the information A. Therefore S_j is divided by (1 - h)^2, as if each frequency had been left
+out of the fit [MacKinnon 1985, HC3]. The residual is represented by its means over `STEP`, the slow
+regressors by their values in the middle.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from rnea_control.array_types import FloatArray
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations
 
-# Noise counts by its means over this, [s].
-STEP = 0.01
-# So many means are enough, in ranges of this length, [s].
-MEANS, RANGE = 20_000, 40.0
-# Frequencies are told apart by one over this, [s].
-WINDOW = 4.0
-# The fit takes no more than this part of the noise at a frequency, as far as is made up for.
-MOST_TAKEN = 0.7
+STEP = 0.01  # interval of the means of the noise [s]
+MEANS = 20_000  # number of means that is enough
+RANGE = 40.0  # length of the ranges of these means [s]
+WINDOW = 4.0  # length of the windows; their inverse is the resolution of frequencies [s]
+MOST_TAKEN = 0.7  # largest h that is corrected
 
 
 def enough_of(motion: Motion) -> list[slice]:
-    """Ranges of a motion that tell its noise; all of it if it has no more than `MEANS`."""
+    """Ranges of a motion that are enough to estimate its noise; the whole motion if it has at most
+    `MEANS` means."""
     return motion.spread(MEANS * _step(motion), RANGE)
 
 
@@ -42,19 +40,20 @@ def _step(motion: Motion) -> int:
 
 
 class NoiseSpectrum:
-    """The power spectrum of each joint's residual.
+    """Power spectrum of each joint's residual.
 
     Args:
-        motion: that was measured.
-        residual: measured minus fitted torques in the ranges that are `enough_of` it, one after the
-            other, 0 where a joint stands, shape (samples, nv), [Nm] or [N].
+        motion: measured motion.
+        residual: measured minus fitted torques in the ranges of `enough_of`, one after the other, 0
+            for a joint at rest, shape (samples, nv), [Nm] or [N].
 
     Attributes:
-        means: of the residual over `STEP`, 0 where a joint stands, shape (means, nv); an array for
-            each range of the motion.
-        middles: the samples in the middle of them.
-        frequency: ascending, shape (frequencies,), [Hz].
-        power: shape (frequencies, nv), such that white noise has its variance at every frequency.
+        means: means of the residual over `STEP`, 0 for a joint at rest, shape (means, nv); an array
+            for each range of the motion.
+        middles: index of the sample in the middle of each mean.
+        frequency: frequencies, ascending, shape (frequencies,), [Hz].
+        power: power, shape (frequencies, nv), scaled so that the power of white noise equals its
+            variance at every frequency.
     """
 
     def __init__(self, motion: Motion, residual: FloatArray) -> None:
@@ -70,22 +69,22 @@ class NoiseSpectrum:
         self._size = min(max(round(WINDOW * rate), 2), len(noise))
         self.frequency, power = welch(noise, rate, nperseg=self._size, detrend=False, axis=0)
         used = np.concatenate([motion.counts[each] for each in self.middles]).mean(axis=0)
-        self.power = power * rate * step / (2.0 * np.maximum(used, 1e-9))  # of both sides
+        self.power = power * rate * step / (2.0 * np.maximum(used, 1e-9))  # two-sided
 
     def vector_covariance(
         self, equations: TorqueEquations, variance: FloatArray, inverse: FloatArray
     ) -> FloatArray:
-        """The covariance of the vector of normal equations, shape (columns, columns).
+        """Covariance of the vector of normal equations, shape (columns, columns).
 
         Args:
-            equations: of the motion.
+            equations: equations of the motion.
             variance: s_j^2, shape (nv,).
             inverse: A^-1, shape (columns, columns).
         """
         motion, step, total = equations.motion, self._step, np.zeros_like(inverse)
         for middles, means in zip(self.middles, self.means, strict=True):
             n, Y = len(means), equations.rows(middles) * motion.counts[middles, :, None]
-            width = max(round(1.5 * n / self._size), 1)  # what Welch's windows do not tell apart
+            width = max(round(1.5 * n / self._size), 1)  # resolution of Welch's windows
             frequency = np.fft.rfftfreq(n, step * motion.period)
             twice = np.full(len(frequency), 2.0)
             twice[0], twice[-1] = 1.0, 1.0 + n % 2

@@ -1,4 +1,4 @@
-"""The load of one link, from a motion with it, and better also one without it."""
+"""Identifies the load of a link from a motion with the load, and optionally one without it."""
 
 from __future__ import annotations
 
@@ -22,25 +22,23 @@ from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import LinkInertia, link_inertia_of
 
-# How far the robot's own inertias are trusted when there is no motion without the load, and when
-# there is one.
-TRUST_ALONE, TRUST_WITH_EMPTY = 0.1, 0.5
-# A mass of less than this many standard deviations is none.
-SIGNIFICANT = 3.0
-# A deviation of more than this part of what was thought possible says that nothing was learned.
-UNKNOWN = 0.1
+# Relative standard deviation of the robot's own inertias.
+TRUST_ALONE = 0.1  # without a motion without the load
+TRUST_WITH_EMPTY = 0.5  # with a motion without the load
+SIGNIFICANT = 3.0  # smallest significant mass, in standard deviations
+UNKNOWN = 0.1  # largest standard deviation of a determined mass, over the deviation assumed before
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Payload(LinkInertia):
-    """A load by the link that carries it, in that link's frame."""
+    """Load of a link, in the link's frame."""
 
-    mass_deviation: float  # standard deviation, [kg]
-    center_deviation: FloatArray  # of the center of mass, shape (3,), [m]
-    delay: float  # by which the efforts are later than the motion, [s]
-    seconds: float  # of motion with the load
-    notes: tuple[str, ...]  # what the user should know
-    doubts: tuple[str, ...] = ()  # why the load may be wrong although it fits
+    mass_deviation: float  # standard deviation of the mass, [kg]
+    center_deviation: FloatArray  # standard deviation of the center of mass, shape (3,), [m]
+    delay: float  # delay of the efforts against the motion, [s]
+    seconds: float  # duration of the motion with the load, [s]
+    notes: tuple[str, ...]  # notes for the user
+    doubts: tuple[str, ...] = ()  # reasons why the load may be wrong although it fits
 
 
 def identify_payload(
@@ -51,20 +49,22 @@ def identify_payload(
     robust: bool = False,
     delay: float | None = None,
 ) -> Payload:
-    """The ten parameters of a load.
+    """Identifies the ten parameters of a load.
 
-    Friction and offsets are unknowns too, and so are the robot's own inertias, within what the
-    description is trusted for; a motion without the load tells them apart from it.
+    Friction, offsets and the robot's own inertias are unknown too; the inertias are near the
+    description's. A motion without the load separates them from the load.
 
     Args:
-        model: without the load.
-        link: that carries it.
-        loaded, empty: motions with and without it.
-        robust, delay: as of `identify`.
+        model: the robot without the load.
+        link: link that carries the load.
+        loaded: motion with the load.
+        empty: motion without the load.
+        robust: True to give outliers less weight.
+        delay: delay of the efforts against the motion, [s]; from the data by default.
 
     Raises:
-        IdentificationError: an unknown link, one that does not move or whose load no joint feels,
-            or nothing that moves.
+        IdentificationError: an unknown link, a link that does not move or whose load affects no
+            joint, or no motion.
     """
     body, to_body = parameters_in_body(model, link)
     motion = loaded if empty is None else join([loaded, empty])
@@ -92,7 +92,7 @@ def identify_payload(
     mass_deviation = float(np.sqrt(covariance[0, 0]))
     if mass_deviation > max(UNKNOWN * LOAD_TRUST, found.mass):
         raise IdentificationError(
-            f"{motion.source}: the motion does not tell what {link!r} carries; the standard "
+            f"{motion.source}: the motion does not determine the load of {link!r}; the standard "
             f"deviation of the mass is {mass_deviation:.2g} kg. Move joints that lift the load, "
             "and name the link that carries it"
         )

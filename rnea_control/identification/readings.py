@@ -1,8 +1,10 @@
-"""`Readings`: whether the efforts of a recording are the torques of its robot, or what else.
+"""`Readings`: checks that the efforts of a recording are the torques of its robot, and finds other
+readings of them.
 
-Gravity must be in them, each must be of its own joint, in Nm, of the same sign and clock as the
-positions. Every other reading must be much likelier than the robot as described with any masses,
-friction, rotors, offsets and delay (`TorqueEvidence`), since those a fit finds.
+Correct efforts include gravity, belong to the joint of their name, are in Nm, and have the sign and
+the clock of the positions. Another reading is accepted only if it is much likelier than the robot
+as described with any masses, friction, rotors, offsets and delay (`TorqueEvidence`), as a fit
+compensates these.
 """
 
 from __future__ import annotations
@@ -27,28 +29,24 @@ from rnea_control.identification.torque_evidence import TRUST, Fit, TorqueEviden
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause, Contribution, gravity_words, scale_words, told
 
-# The evidence, as the logarithm of a ratio of likelihoods, that another reading needs, and that
-# tells two of them apart.
-STRONG, CLOSE = 14.0, 5.0
-# So many readings may be wrong at once.
-MOST = 3
-# Scales this near to 1 are right, as parts; gravity may differ by this part, or this angle [rad].
-SCALE, GRAVITY, ANGLE = 0.12, 0.25, 0.17
-# A reading that leaves more than this part of the variance at every joint explains nothing.
-LEFT = 0.4
-# A reading that takes away less than this part of the residual is no cause.
-LEAST_EXPLAINED = 0.05
-# The fit of a common scale is tried from these multiples of the mean of the joints' scales: masses
-# and a common scale make up for each other, so that a fit stays near where it starts.
+STRONG = 14.0  # evidence for another reading: smallest logarithm of the ratio of likelihoods
+CLOSE = 5.0  # smallest logarithm of the ratio of likelihoods that separates two readings
+MOST = 3  # largest number of causes at once
+SCALE = 0.12  # largest logarithm of a correct scale
+GRAVITY = 0.25  # largest relative error of a correct gravity
+ANGLE = 0.17  # largest angle to a correct gravity [rad]
+LEFT = 0.4  # variance that a reading leaves at its best joint, at most, as a fraction
+LEAST_EXPLAINED = 0.05  # smallest fraction of the residual that a cause explains
+# Initial values of a common scale, as multiples of the mean of the joints' scales. Masses and a
+# common scale compensate each other, so that a fit stays near its initial value.
 STARTS = tuple(1.25**k for k in (0, 1, -1, 2, -2, 3, -3))
-# Clocks that go apart by more than this within a recording differ, [s].
-LATER = 0.02
+LATER = 0.02  # largest drift between two correct clocks within a recording [s]
 
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Another reading: its cause, the joints it is about, shape (nv,), its fit, and what this costs
-    with the choice among others."""
+    """Another reading: its cause, a mask of the joints concerned, shape (nv,), its fit, and the
+    cost of the fit with the cost of the choice among other readings."""
 
     cause: Cause
     joints: BoolArray
@@ -57,20 +55,20 @@ class _Trial:
 
 
 class Readings:
-    """The search for what is wrong with the efforts of one recording.
+    """Search for defects of the efforts of one recording.
 
     Args:
         model: the robot as described.
-        motion: that was measured, with any given delay made up for.
-        finds_delay: whether a delay is looked for.
+        motion: measured motion, with a given delay compensated.
+        finds_delay: True to estimate a delay.
 
     Attributes:
-        evidence: of the motion, with the delay made up for.
-        delay: by which the efforts are later; None if it was not looked for, or cannot be.
-        undelayed: mean square of the residuals without that, shape (nv,).
-        best: the likeliest reading so far.
-        found: the causes, in the order in which they were found.
-        question: see `Diagnosis`.
+        evidence: evidence of the motion, with the delay compensated.
+        delay: delay of the efforts; None if it was not or cannot be estimated.
+        undelayed: mean square of the residuals without compensation of the delay, shape (nv,).
+        best: fit of the likeliest reading so far.
+        found: causes, in the order of their discovery.
+        question: alternative explanation of the efforts, and the recording that decides.
     """
 
     def __init__(self, model: RobotModel, motion: Motion, finds_delay: bool) -> None:
@@ -80,7 +78,7 @@ class Readings:
         base = self.evidence.space.base
         if finds_delay:
             equations = TorqueEquations(robot, base.independent, motion)
-            with suppress(IdentificationError):  # there can be none
+            with suppress(IdentificationError):  # the delay cannot be estimated
                 self.delay = delay_of(equations, base.values(inertial_parameters(model)))
         reading = self.evidence.as_described
         self.undelayed = self.evidence.fit(reading).variance
@@ -94,7 +92,7 @@ class Readings:
             pass
 
     def _one_more(self) -> bool:
-        """Whether another reading is much likelier; it is the best one then."""
+        """Tries one more cause. Returns True if a reading is much likelier; it is then the best."""
         every_trial = sorted(self._trials(), key=lambda trial: trial.cost)
         trials = [*islice(filter(self._is_real, every_trial), 2)]
         gained = self.best.cost - trials[0].cost if trials else 0.0
@@ -116,14 +114,14 @@ class Readings:
         return True
 
     def _trials(self) -> Iterator[_Trial]:
-        """All readings that differ from the best one by one cause."""
+        """All readings that differ from the best reading by one cause."""
         now, nv = self.best.reading, self.model.nv
         every, each = np.ones(nv, np.bool_), np.eye(nv, dtype=np.bool_)
         scales, left, certainty = self.evidence.described(now)
         rows = np.arange(nv)
         own = scales[rows, now.order], certainty[rows, now.order]
         own_scale, common = _starting_scales(*own)
-        number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # price of one
+        number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # cost of one number
 
         def trial(
             cause: Cause, about: BoolArray, price: float, groups: IntArray | None = None, **new: Any
@@ -164,8 +162,8 @@ class Readings:
             yield trial(Cause.exchange, moved, math.log(math.factorial(nv)), order=assigned)
 
     def _gravities(self, number: float) -> Iterator[tuple[FloatArray, float]]:
-        """Gravities that differ from the model's by more than its errors, and what the numbers in
-        each cost; there is none stronger than the Earth's."""
+        """Gravities that differ from the model's by more than its errors, and the cost of the
+        numbers in each; none is stronger than the Earth's."""
         own = self.model.gravity
         strength = float(np.linalg.norm(own))
         if not strength:
@@ -180,7 +178,7 @@ class Readings:
             yield own * along, number
 
     def _is_real(self, trial: _Trial) -> bool:
-        """Whether the difference is one that matters, explains some effort, and leaves less of it
+        """True if the difference is relevant, explains some effort, and leaves less of it
         unexplained than the best reading so far."""
         variance, reading = trial.fit.variance, trial.fit.reading
         left = variance / np.maximum(self.evidence.spread[reading.order], 1e-300)
@@ -192,10 +190,11 @@ class Readings:
         return True
 
     def _explained(self, trial: _Trial) -> float:
-        """What another reading takes away of the residual that the URDF's masses leave beside any
-        friction, rotors and offsets, in squares of the noise and as a part of what is above it.
+        """Reduction by another reading of the residual that the URDF's masses leave with any
+        friction, rotors and offsets; in squares of the noise, as a fraction of the residual above
+        the noise.
 
-        Not the residual beside fitted masses: lighter links explain motor currents as well.
+        The residual with fitted masses is not used, as lighter links explain motor currents too.
         """
         now, after = self.best.reading, trial.fit.reading
         squares, noise = np.empty((2, self.model.nv)), np.empty(self.model.nv)
@@ -208,7 +207,7 @@ class Readings:
         return float(min((before - left) / max(above_noise, 1e-9), 1.0))
 
     def _told(self, trial: _Trial) -> Contribution:
-        """What another reading says."""
+        """Message of another reading."""
         cause, which, names = trial.cause, trial.joints, self.model.joint_names
         before, now, fit, after = self.best, self.best.reading, trial.fit, trial.fit.reading
         part = self._explained(trial)
@@ -232,14 +231,15 @@ class Readings:
 
 
 def _starting_scales(scale: FloatArray, certainty: FloatArray) -> tuple[FloatArray, float]:
-    """Scales from which fits start: one for each joint, shape (nv,), and one for all.
+    """Initial scales of fits: one for each joint, shape (nv,), and one for all joints.
 
-    The common one is the geometric mean, weighted by how well each is known: by its joint's effort,
-    and no better than the masses of the URDF are. A wrist whose effort is friction has no vote, and
-    starts from the common scale.
+    The common scale is the geometric mean, weighted by the certainty of each joint's scale: by its
+    joint's effort, bounded by the uncertainty of the URDF's masses. A wrist whose effort is
+    friction has no weight, and starts with the common scale.
 
     Args:
-        scale, certainty: see `TorqueEvidence.described`, shape (nv,).
+        scale: factor with which the URDF's torques fit each effort, shape (nv,).
+        certainty: certainty of each factor, see `TorqueEvidence.described`, shape (nv,).
     """
     weight = 1.0 / (1.0 / np.maximum(certainty, 1e-9) + TRUST**2)
     size = np.maximum(np.abs(scale), 1e-12)
@@ -249,5 +249,5 @@ def _starting_scales(scale: FloatArray, certainty: FloatArray) -> tuple[FloatArr
 
 
 def _is_wrong(scale: FloatArray) -> BoolArray:
-    """Whether efforts are of another size than the torques."""
+    """True if the scale of efforts is not 1, shape as `scale`."""
     return np.asarray((np.abs(scale) < math.exp(-SCALE)) | (np.abs(scale) > math.exp(SCALE)))

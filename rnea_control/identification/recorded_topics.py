@@ -1,4 +1,4 @@
-"""From the messages of topics to a `Recording`: which topic it is, and which of its messages."""
+"""Makes a `Recording` from the messages of topics: selects the topic and its messages."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _Columns: TypeAlias = "tuple[array[int], array[float], array[float]]"
 
 
 class Message(NamedTuple):
-    """A serialized message of a topic."""
+    """Serialized message of a topic."""
 
     topic: str
-    kind: str  # its type
-    log_time: int  # at which it was recorded, [ns]
+    kind: str  # type of the message
+    log_time: int  # time of recording, [ns]
     data: bytes
 
 
@@ -39,16 +39,19 @@ def recording_of(
     joints: Sequence[str] | None = None,
     topic: str | None = None,
 ) -> Recording:
-    """The recording of one joint-state topic, with the robot_description of the nearest namespace.
+    """Recording of one joint-state topic, with the robot_description of the nearest namespace.
 
     Args:
-        source: the file, for error messages.
-        messages: of all topics, each topic's in the order of time.
-        joints, topic: as of `read_recording`.
+        source: name of the file, for error messages.
+        messages: messages of all topics, in the order of time within each topic.
+        joints: joints to read, in the order wanted for the columns; by default all joints of the
+            messages with the most efforts, in the messages' order.
+        topic: topic of the joint states; by default the topic that names `joints`, or without
+            `joints` the topic with the most efforts.
 
     Raises:
-        RecordingError: there is no such topic, it does not name these joints, or bytes are not a
-            message of their type.
+        RecordingError: no such topic, a topic that does not name these joints, or bytes that are
+            not a message of their type.
     """
     states, descriptions = _decoded(source, messages)
     chosen = {f"/{topic.lstrip('/')}"} if topic is not None else states.keys()
@@ -78,7 +81,7 @@ def recording_of(
 def _decoded(
     source: str, messages: Iterable[Message]
 ) -> tuple[dict[str, _JointStates], dict[str, str]]:
-    """The joint states of each topic, and the first robot description of each."""
+    """Joint states of each topic, and first robot description of each topic."""
     states: dict[str, _JointStates] = {}
     descriptions: dict[str, str] = {}
     topic = ""
@@ -98,12 +101,12 @@ def _decoded(
 
 
 class _JointStates:
-    """The joint states of a topic, in arrays, as there may be millions.
+    """Joint states of a topic, in arrays, as there may be millions.
 
     Attributes:
-        log_times, stamps: of all messages, [ns].
-        named: of the messages that name the same joints, by these: the number of each on the topic,
-            positions and efforts, NaN where a message does not have one for each joint.
+        log_times, stamps: times of all messages, [ns].
+        named: by the joints that a message names: the numbers of these messages on the topic, their
+            positions and efforts, NaN if a message does not have one for each joint.
     """
 
     def __init__(self, source: str, topic: str) -> None:
@@ -114,7 +117,7 @@ class _JointStates:
         )
 
     def add(self, data: bytes, log_time: int) -> None:
-        """The next message; raises CdrError for bytes that are no JointState."""
+        """Adds the next message; raises CdrError for bytes that are not a JointState."""
         message = JointStateFields(data)
         numbers, *values = self.named[tuple(message.names)]
         numbers.append(len(self.stamps))
@@ -126,14 +129,14 @@ class _JointStates:
         self.log_times.append(log_time)
 
     def recording(self, joints: Sequence[str] | None) -> Recording | None:
-        """The states of these joints, by default of those that messages name together and that are
-        the most complete ones; None if no message names them all."""
+        """States of these joints; None if no message names them all. Default: the joints of the
+        most complete messages."""
         choices = [*self.named] if joints is None else [tuple(joints)]
         found = [self._of(choice) for choice in choices if choice]
         return max((each for each in found if len(each.time)), key=_completeness, default=None)
 
     def _of(self, joints: tuple[str, ...]) -> Recording:
-        """The states in the messages that name all these joints."""
+        """States from the messages that name all these joints."""
         count = len(self.stamps)
         is_named, values = np.zeros(count, np.bool_), np.full((2, count, len(joints)), np.nan)
         for names, (numbers, *columns) in self.named.items():
@@ -160,6 +163,6 @@ class _JointStates:
 
 
 def _completeness(recording: Recording) -> tuple[int, int, int]:
-    """The joints that have efforts, all joints, and the states."""
+    """Numbers of joints with efforts, of all joints, and of states."""
     efforts = np.isfinite(recording.effort).any(axis=0)
     return int(efforts.sum()), len(recording.joints), len(recording.time)

@@ -1,5 +1,5 @@
-"""`Recording`: a robot's joint states during a motion; whether it has what identification needs and
-can be that of a robot, and its usable parts."""
+"""`Recording`: a robot's joint states during a motion; checks that it is complete and plausible for
+a robot, and its usable parts."""
 
 from __future__ import annotations
 
@@ -16,54 +16,44 @@ from rnea_control.exceptions import RecordingError, listed
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-# A stamp that falls by more than this begins another motion; by less, the message is late, [s].
-RESTART = 0.5
-# A gap is a time without states of more than so many periods.
-GAP_PERIODS = 5.0
-# So short a time is bridged, however many periods it has, [s].
-SHORT_GAP = 0.01
-# A part between two gaps counts if it is at least this long, [s].
-SHORTEST = 1.0
-# And of so many samples, as the filter needs them.
-LEAST_SAMPLES = 50
-# A position this far beyond a limit, as a part of the range, is of another zero; beyond all of the
-# range, of another unit.
+RESTART = 0.5  # decrease of the stamp that begins another motion; a smaller one is late [s]
+GAP_PERIODS = 5.0  # time without states that is a gap, in periods
+SHORT_GAP = 0.01  # time without states that is never a gap [s]
+SHORTEST = 1.0  # shortest usable part between two gaps [s]
+LEAST_SAMPLES = 50  # smallest number of samples of a usable part, as the filter needs them
+# Distance of a position beyond a limit, as a fraction of the range, at which the zero is wrong;
+# beyond the whole range, the unit.
 BEYOND = 0.02
-# Velocities that are typically so many times the limit are of another unit.
-TOO_FAST = 3.0
-# No joint moves so many times faster than its limit from one state to the next, nor so far without
-# a limit, [rad] or [m]; nor is less than that a glitch.
-GLITCH_SPEED, GLITCH, LEAST_GLITCH = 20.0, 1.0, 0.01
-# Nor does it jump so much further and stay there, [rad] or [m].
-LEAST_JUMP = 0.05
-# An effort is a glitch if it differs from its neighbors' median by so many of the usual
-# differences, and by so many ranges of 98 % of all efforts.
-GLITCH_DIFFERENCES, GLITCH_RANGES = 50.0, 2.0
-# Neighbors, itself included.
-WINDOW = 5
-# One median absolute deviation of normal noise is this part of its standard deviation.
-MEDIAN_DEVIATION = 0.6745
-# A joint moves if its positions differ by more than this, [rad] or [m].
-MOVED = 1e-3
+TOO_FAST = 3.0  # typical velocity at which the unit is wrong, over the velocity limit
+GLITCH_SPEED = 20.0  # velocity of a glitch of the position, over the velocity limit
+GLITCH = 1.0  # largest step from state to state that is no glitch [rad] or [m]
+LEAST_GLITCH = 0.01  # smallest step of a glitch [rad] or [m]
+LEAST_JUMP = 0.05  # smallest lasting step beyond the velocity of a glitch [rad] or [m]
+# A glitch of the effort differs from the median of its neighbors by more than both of:
+GLITCH_DIFFERENCES = 50.0  # usual differences from the median
+GLITCH_RANGES = 2.0  # ranges of 98 % of all efforts
+WINDOW = 5  # number of neighbors, itself included
+MEDIAN_DEVIATION = 0.6745  # median absolute deviation over standard deviation, of normal noise
+MOVED = 1e-3  # largest difference of the positions of a joint at rest [rad] or [m]
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """The joint states of a motion as they came: nothing is sorted, filtered or left out. What a
-    message did not have is NaN."""
+    """Joint states of a motion as received, not sorted, filtered or reduced. Missing values are
+    NaN."""
 
-    source: str  # the file, for messages
-    joints: tuple[str, ...]  # the order of the columns
-    time: FloatArray  # stamps, counted from the first one, shape (samples,), [s]
+    source: str  # name of the file, for messages
+    joints: tuple[str, ...]  # joints in the order of the columns
+    time: FloatArray  # stamps, counted from the first, shape (samples,), [s]
     q: FloatArray  # positions, shape (samples, joints), [rad] or [m]
-    effort: FloatArray  # measured, the same shape, [Nm] or [N]
-    robot_description: str = field(default="", kw_only=True)  # the URDF that was recorded with them
-    # The assumptions of the file's reader, a sentence each.
+    effort: FloatArray  # measured efforts, shape (samples, joints), [Nm] or [N]
+    robot_description: str = field(default="", kw_only=True)  # URDF in the same file
+    # Assumptions of the file's reader, a sentence each.
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def other_joints(joints: Sequence[str], has: Collection[str]) -> str:
-    """The remedy for a recording that lacks some of the joints that are read: fingers, mostly."""
+    """Remedy for a recording that lacks some of the joints, mostly fingers."""
     remedy = "Give the joints as it names them, or the recording of this robot"
     if moved := [joint for joint in joints if joint in has]:
         remedy += (
@@ -76,8 +66,8 @@ def other_joints(joints: Sequence[str], has: Collection[str]) -> str:
 def cleaned(
     recording: Recording, notes: list[str]
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """Time, positions and efforts that can be used, and where the time starts again; what is left
-    out goes to the notes."""
+    """Usable time, positions and efforts, and the starts of a new time; notes get a sentence about
+    left-out states."""
     time = recording.time
     whole = _whole(recording)
     if lacking := np.count_nonzero(~whole):
@@ -98,7 +88,7 @@ def cleaned(
 
 
 def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[str]) -> list[slice]:
-    """The parts without gaps that are long enough; the others go to the notes."""
+    """Parts without gaps that are long enough; notes get a sentence about the other parts."""
     steps = np.diff(time, prepend=time[:1])
     gaps = (steps > max(GAP_PERIODS * period, SHORT_GAP)) & ~starts
     cuts = [0, *np.flatnonzero(gaps | starts).tolist(), len(time)]
@@ -107,8 +97,8 @@ def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[s
     long = [part for part in parts if part.stop - part.start >= least]
     if gaps.any():
         notes.append(
-            f"{np.count_nonzero(gaps)} gaps, the longest of {steps[gaps].max():.3g} s; what is "
-            "between them counts part by part"
+            f"{np.count_nonzero(gaps)} gaps, the longest of {steps[gaps].max():.3g} s; the parts "
+            "between them are used separately"
         )
     lost = len(time) - sum(part.stop - part.start for part in long)
     if lost and long:
@@ -117,8 +107,8 @@ def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[s
 
 
 def check_measured(recording: Recording, moved: float = MOVED) -> None:
-    """Raises RecordingError, which names the joints, where some have no position or measured effort
-    at all, or go further than `moved`, [rad] or [m], with an effort that never changes."""
+    """Raises RecordingError, which names the joints, if a joint has no position or no measured
+    effort at all, or moves by more than `moved`, [rad] or [m], with a constant effort."""
     for what, values in (("position", recording.q), ("effort", recording.effort)):
         has = np.isfinite(values).any(axis=0)
         if missing := _joints(recording, np.logical_not(has)):
@@ -144,16 +134,17 @@ def check_measured(recording: Recording, moved: float = MOVED) -> None:
 
 
 def of_robot(recording: Recording, model: RobotModel) -> Recording:
-    """The recording as one of this robot: continuous joints count their turns, and what no joint
-    does from one state to the next is left out.
+    """Adapts a recording to a robot: continuous joints count their turns, and glitches are left
+    out.
 
     Args:
-        recording: of the joints of `model`.
-        model: with joints of one degree of freedom.
+        recording: recording of the joints of `model`.
+        model: the robot; its joints have one degree of freedom each.
 
     Raises:
-        RecordingError: as `check_measured`; positions or velocities far beyond the limits, as if in
-            degrees; or a position that jumps and stays.
+        RecordingError: a joint without positions or measured efforts, or moving with a constant
+            effort; positions or velocities far beyond the limits, as if in degrees; or a position
+            that jumps and stays.
     """
     check_measured(recording)
     whole = _whole(recording)
@@ -192,8 +183,8 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
 def _check_motion(
     recording: Recording, model: RobotModel, time: FloatArray, q: FloatArray, notes: list[str]
 ) -> None:
-    """Refuses positions and velocities that cannot be of the robot; what is only odd goes to the
-    notes."""
+    """Raises RecordingError for positions and velocities that are impossible for the robot; notes
+    get a sentence about unusual values."""
     rising = np.diff(time) > 0.0
     moves, steps = np.diff(q, axis=0)[rising], np.diff(time)[rising, None]
     low, high, width = q.min(axis=0), q.max(axis=0), model.upper - model.lower
@@ -235,11 +226,11 @@ def _check_motion(
 
 
 def _whole(recording: Recording) -> BoolArray:
-    """The states that have a stamp, all positions and all efforts."""
+    """Mask of the states with a stamp, all positions and all efforts."""
     columns = np.column_stack([recording.time, recording.q, recording.effort])
     return np.asarray(np.isfinite(columns).all(axis=1))
 
 
 def _joints(recording: Recording, which: BoolArray) -> list[str]:
-    """Their names."""
+    """Names of the joints in a mask."""
     return [name for name, chosen in zip(recording.joints, which, strict=True) if chosen]

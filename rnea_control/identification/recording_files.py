@@ -1,4 +1,4 @@
-"""Reads and writes recordings: files of rosbag2 and NumPy."""
+"""Reads and writes recordings as files of rosbag2 and NumPy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NPZ_WANTED = (
     "robot_description (text)"
 )
 _FOREVER = interfaces.QosTime(0, 0)
-# Who subscribes later shall have the last message.
+# Late subscribers receive the last message.
 LATCHED = interfaces.Qos(
     interfaces.QosHistory.KEEP_LAST,
     1,
@@ -53,20 +53,20 @@ LATCHED = interfaces.Qos(
 def read_recording(
     path: str | Path, joints: Sequence[str] | None = None, topic: str | None = None
 ) -> Recording:
-    """Reads a recording; its numbers are not checked: see `recording`.
+    """Reads a recording; its numbers are not checked, see `recording`.
 
-    A folder without metadata.yaml is that of a recorder that was killed: its files are read one
-    after the other, by name.
+    A folder without metadata.yaml is from a recorder that was killed: its files are read one after
+    the other, by name.
 
     Args:
-        path: of a file or a folder.
-        joints: the joints to read, in the order wanted for the columns; by default all of the
-            messages that have the most efforts, in the messages' order.
-        topic: of the joint states; by default the one that names `joints`, or without these the
-            one with the most efforts.
+        path: path of a file or a folder.
+        joints: joints to read, in the order wanted for the columns; by default all joints of the
+            messages with the most efforts, in the messages' order.
+        topic: topic of the joint states; by default the topic that names `joints`, or without
+            `joints` the topic with the most efforts.
 
     Raises:
-        RecordingError: it is not there, not a recording, unpacks to more than is read here
+        RecordingError: the path does not exist, is not a recording, unpacks to more than the bound
             (bounded_memory.py), or has no such joints or topic.
     """
     path = Path(path).parent if Path(path).name == METADATA else Path(path)
@@ -89,8 +89,8 @@ def read_recording(
 
 
 def refuse_existing(path: Path) -> None:
-    """Raises RecordingError where a recording cannot be written: something is there, no folder is
-    there for it, or it has the name of a single file of rosbag2, which is always a folder."""
+    """Raises RecordingError if a recording cannot be written to `path`: the path exists, its folder
+    does not, or it has the suffix of a file in a rosbag2 folder."""
     folder, why = path.absolute().parent, ""
     if os.path.lexists(path):
         why = "exists already, and is not overwritten; remove it, or choose another name"
@@ -106,27 +106,27 @@ def refuse_existing(path: Path) -> None:
 
 
 def _parts(path: Path) -> list[Path]:
-    """The file, the bag, or the files of a bag without metadata."""
+    """Files of a recording: the file, the bag, or the files of a bag without metadata."""
     if not path.is_dir() or (path / METADATA).exists():
         return [path]
     if files := sorted(file for file in path.iterdir() if file.suffix in STORAGES):
         return files
     raise RecordingError(
         f"{path}: this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends "
-        f"in {' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made; if that was "
-        f"killed, decompress what ends in .zstd with `unzstd`, and run `ros2 bag reindex {path}`"
+        f"in {' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made; if the recorder "
+        f"was killed, decompress files in .zstd with `unzstd`, and run `ros2 bag reindex {path}`"
     )
 
 
 def _messages(path: Path) -> Iterator[Message]:
-    """The messages of a file or a bag that `recording_of` takes."""
+    """Messages of a file or a bag, for `recording_of`."""
     write_ahead = path.with_name(f"{path.name}-wal")
     if path.suffix == ".db3" and write_ahead.exists() and write_ahead.stat().st_size:
         raise RecordingError(
             f"{path}: its last messages are still in {write_ahead.name}, as the recorder was "
             f'killed. Bring them home with `sqlite3 {path} "PRAGMA wal_checkpoint(TRUNCATE)"`'
         )
-    # The library raises many kinds of errors for files that are broken.
+    # The library raises many kinds of errors for broken files.
     try:
         with Reader(path) as reader:
             wanted = [each for each in reader.connections if each.msgtype in (JOINT_STATE, STRING)]
@@ -136,7 +136,7 @@ def _messages(path: Path) -> Iterator[Message]:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            raise  # of what is unpacked
+            raise  # the error of the bound on unpacking
         words = (str(error) or type(error).__name__).rstrip(".")
         repair = f"ros2 bag reindex {path if path.is_dir() else path.parent}"
         if path.suffix == ".mcap":
@@ -148,10 +148,11 @@ def _messages(path: Path) -> Iterator[Message]:
 
 
 def write_rosbag(path: Path, messages: Iterable[Message]) -> None:
-    """Writes a folder with MCAP storage, by the time of the messages, else in their order.
+    """Writes a folder with MCAP storage; messages are ordered by time, and by their order at equal
+    times.
 
     Raises:
-        RecordingError: it exists already, or cannot be written.
+        RecordingError: the path exists already, or cannot be written.
     """
     types = get_typestore(Stores.ROS2_JAZZY)
     connections: dict[str, interfaces.Connection] = {}
@@ -170,10 +171,10 @@ def write_rosbag(path: Path, messages: Iterable[Message]) -> None:
 
 
 def write_npz(path: Path, recording: Recording) -> None:
-    """Writes a new file, from which `read_recording` gives the same bits.
+    """Writes a new file, from which `read_recording` reads the same bits.
 
     Raises:
-        RecordingError: it exists already, or cannot be written.
+        RecordingError: the path exists already, or cannot be written.
     """
     try:
         with path.open("xb") as file:
@@ -189,13 +190,13 @@ def write_npz(path: Path, recording: Recording) -> None:
         raise RecordingError(f"{path} cannot be written: {error}") from error
 
 
-# What is raised where a file is no .npz; for an .npy file, Python 3.10 raises an AttributeError.
+# Errors of NumPy for a file that is not .npz; an AttributeError for .npy comes from Python 3.10.
 _UNREADABLE = OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, BadZipFile
 
 
 def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
-    """The columns of some joints, or of all, of a file with the arrays of `NPZ_WANTED`; time is
-    counted from the first sample."""
+    """Reads the columns of `joints`, or all columns, of a file with the arrays of `NPZ_WANTED`;
+    time is counted from the first sample."""
     try:
         with ZipFile(path) as archive:
             declared = sum(each.file_size for each in archive.infolist())

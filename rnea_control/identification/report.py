@@ -1,4 +1,4 @@
-"""The report of an identification: one HTML page that holds its pictures and needs no network."""
+"""Report of an identification: an HTML page with embedded pictures that needs no network."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from rnea_control.identification.verdict import JointScore, Judgement, Residuals
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of
 
-# The files that are written with it.
-URDF, PARAMETERS = "robot.urdf", "rnea_controller.yaml"
-# Points of a line: more than a picture has columns. It is broken where samples are missing for so
-# many of their mean distances.
-POINTS, GAP = 2000, 5.0
-# More pictures than this are left out, as of many recordings: a file of some megabytes.
-MOST_PICTURES = 48
+# Files that are written with the report.
+URDF = "robot.urdf"
+PARAMETERS = "rnea_controller.yaml"
+POINTS = 2000  # number of points of a line; more than a picture has columns
+GAP = 5.0  # time without samples at which a line is broken, in mean distances of samples
+MOST_PICTURES = 48  # number of pictures: a file of some megabytes
 NONE = "\N{EN DASH}"
-# Smaller numbers are 0, in SI units.
-ROUNDING = 1e-12
-# The colors of cells, by what they say.
+ROUNDING = 1e-12  # smaller numbers are printed as 0, in SI units
+# Colors of cells, by their text.
 _COLORS = {
     **dict.fromkeys((Certainty.identified.value, Judgement.at_noise.value), "#d5eedb"),
     **dict.fromkeys((Certainty.uncertain.value, Judgement.above_noise.value), "#fdeccb"),
@@ -44,7 +42,7 @@ img { width: 100%; }
 
 
 def report(found: Identification, residuals: Sequence[Residuals], words: str) -> str:
-    """The HTML of the report, with the verdict in words."""
+    """HTML of the report; `words` is the verdict."""
     title = escape(f"Identified parameters of {found.model.name}")
     parts = [
         f"<h1>{title}</h1>",
@@ -62,7 +60,7 @@ def report(found: Identification, residuals: Sequence[Residuals], words: str) ->
         "are nearest to the URDF's. A single one of them is not a measurement: torques determine "
         "only combinations.</p>",
         _link_table(found),
-        "<h2>Base parameters: what the torques depend on</h2>",
+        "<h2>Base parameters: the combinations on which the torques depend</h2>",
         _parameter_table(found),
         "<h2>Notes</h2>",
         f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in found.notes)}</ul>",
@@ -131,7 +129,7 @@ def _link_table(found: Identification) -> str:
     for name, matrix in found.inertias.items():
         before = link_inertia_of(name, found.model.link_inertias[name])
         after = link_inertia_of(name, matrix)
-        if before.mass or after.mass:  # else it is a frame, such as that of a tool
+        if before.mass or after.mass:  # else a frame, such as a tool's
             mass = f"{number(before.mass)} → {number(after.mass)}"
             ends = (np.round(each.center_of_mass, 5).tolist() for each in (before, after))
             rows.append([name, mass, " → ".join(", ".join(map(number, end)) for end in ends)])
@@ -148,7 +146,7 @@ def _parameter_table(found: Identification) -> str:
 
 
 def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """A row of HTML for each row of text; cells that judge have a color."""
+    """HTML table with a row for each row of text; cells with a judgement have a color."""
     lines = ["".join(f"<th>{escape(head)}</th>" for head in heads)]
     for row in rows:
         colors = (f' style="background:{_COLORS[cell]}"' if cell in _COLORS else "" for cell in row)
@@ -158,7 +156,7 @@ def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number for people; a dash if there is none."""
+    """Number as text; a dash for NaN."""
     if not math.isfinite(value):
         return NONE
     value = 0.0 if abs(value) < ROUNDING else value
@@ -166,7 +164,8 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
-    """Measured and predicted torque of joint j over time, and the errors below: a `data:` address.
+    """Picture of measured and predicted torque of joint j over time, with the errors below, as a
+    `data:` URL.
 
     A long recording is drawn by its extremes, so that the picture stays small and no peak is lost.
     `unit` is Nm or N.
@@ -192,9 +191,9 @@ def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
 
 
 def thinned(time: FloatArray, values: FloatArray) -> tuple[FloatArray, ...]:
-    """A line through not many more than `POINTS` points that looks like the whole one, shape
-    (samples,), over ascending times: the smallest and the largest value of each stretch. Broken by
-    NaN where samples are missing."""
+    """Reduces a line over ascending times, shape (samples,), to little more than `POINTS` points
+    with the same appearance: the smallest and the largest value of each stretch. NaN breaks the
+    line where samples are missing."""
     size = -(-2 * len(time) // POINTS)
     if size > 2:
         starts = np.arange(0, len(time), size)

@@ -1,11 +1,11 @@
-r"""The torques of a motion as linear equations in the base parameters, block by block.
+r"""Torques of a motion as linear equations in the base parameters, block by block.
 
 Each joint j has the equations tau_j = Y_j beta + noise, whose normal equations are
 
 .. math:: G_j = \sum_k w_{kj} Y_{kj}^T Y_{kj}, \qquad b_j = \sum_k w_{kj} Y_{kj}^T \tau_{kj}
 
-They are kept apart by joint, so that the joints can be weighted afterwards. Memory is bounded: no
-more than one block of regressors is stored.
+They are kept separately for each joint, so that the joints can be weighted afterwards. Memory is
+bounded: at most one block of regressors is stored.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from rnea_control.dynamics.regressor import parameter_count
 from rnea_control.identification.motion import Motion
 from rnea_control.model import RobotModel
 
-# How many samples are taken at a time.
-BLOCK = 2048
+BLOCK = 2048  # number of samples in a block
 
-# More columns for the samples of a range, shape (samples, nv, columns), by these samples and their
+# Function for additional columns, shape (samples, nv, columns), from a range of samples and their
 # regressors.
 MoreColumns = Callable[[slice, FloatArray], FloatArray]
 EVERY = (slice(None),)
@@ -32,7 +31,7 @@ EVERY = (slice(None),)
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """Of each joint apart."""
+    """Normal equations of each joint."""
 
     G: FloatArray  # shape (nv, columns, columns)
     b: FloatArray  # shape (nv, columns)
@@ -52,22 +51,22 @@ class NormalEquations:
 
 @dataclass(frozen=True, eq=False)
 class TorqueEquations:
-    """The equations of a robot along a motion."""
+    """Equations of a robot along a motion."""
 
-    robot: CompiledRobot  # by `identified_robot`
-    columns: IntArray  # of its regressor that are unknown, such as those of the base parameters
+    robot: CompiledRobot  # the robot by `identified_robot`
+    columns: IntArray  # unknown columns of its regressor, such as those of the base parameters
     motion: Motion
-    more: tuple[MoreColumns, ...] = ()  # what gives the columns after those
+    more: tuple[MoreColumns, ...] = ()  # functions for the columns that follow
 
     def normal(
         self, parts: Iterable[slice] = EVERY, outlying: tuple[FloatArray, FloatArray] | None = None
     ) -> NormalEquations:
-        """The normal equations of the torques that `motion.counts`.
+        """Normal equations of the torques that are True in `motion.counts`.
 
         Args:
             parts: ranges of samples.
-            outlying: parameters, and the size of each joint's residual by these, shape (nv,),
-                beyond which a torque counts less, by Huber's weight.
+            outlying: parameters, and the size of each joint's residual by these parameters, shape
+                (nv,), beyond which a torque has less weight by Huber's function.
         """
         joints, total = self.rows(slice(1)).shape[1:]
         G, b, felt = np.zeros((joints, total, total)), np.zeros((joints, total)), self._felt(total)
@@ -87,17 +86,17 @@ class TorqueEquations:
         return NormalEquations(G, b, power, samples)
 
     def predicted(self, beta: FloatArray, parts: Iterable[slice] = EVERY) -> FloatArray:
-        """The torques by parameters of all columns, shape (samples, nv)."""
+        """Torques by parameters of all columns, shape (samples, nv)."""
         return np.concatenate([Y @ beta for _, Y in self._blocks(parts)])
 
     def rows(self, part: slice) -> FloatArray:
-        """The equations of a range of samples, which may have a step, shape (samples, nv,
-        columns)."""
+        """Equations of a range of samples, shape (samples, nv, columns); the range may have a
+        step."""
         return np.concatenate([Y for _, Y in self._blocks((part,))])
 
     def _felt(self, total: int) -> list[IntArray]:
-        """The columns that each joint feels, those of what it carries, by a state at random; and
-        all that come after those of the regressor."""
+        """Columns that affect each joint, by a random state: the columns of the bodies that the
+        joint carries, and all columns after those of the regressor."""
         model = self.robot.model
         state = np.random.default_rng(0).standard_normal((3, 1, model.nv))
         (Y,) = self.robot.batch("regressor", *state)
@@ -120,5 +119,5 @@ class TorqueEquations:
 
 
 def identified_robot(model: RobotModel) -> CompiledRobot:
-    """A robot's code for its regressors. It is of a copy, whose gravity may be changed."""
+    """Compiled regressor of a copy of the robot; the copy's gravity may be changed."""
     return compile_robot(model.copy(), variable=("gravity",))

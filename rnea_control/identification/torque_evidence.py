@@ -1,17 +1,19 @@
-r"""How well the torques of a robot, read in one way or another, agree with the efforts measured.
+r"""Agreement of a robot's torques with measured efforts, under different readings of the efforts.
 
-A reading says how efforts come from torques: with which gravity, from which joint, times which
-scale. Beside each reading the robot's parameters theta are estimated, near the URDF's and
-no further from it than that may be wrong, so that no reading wins because the URDF is a fifth off;
-friction and offsets are never the URDF's, whose damping is often a placeholder. A reading costs
+A reading is a hypothesis how efforts result from torques: with which gravity, from which joint,
+times which scale. With each reading the robot's parameters theta are estimated, near the URDF's
+parameters within the URDF's possible error. Therefore no reading wins because the URDF is wrong by
+a fifth. Friction and offsets are always estimated freely, as the URDF's damping is often a
+placeholder. The cost of a reading is
 
 .. math:: \sum_j \frac{n_j}{2} \log \overline{r_j^2}
           + \tfrac{1}{2} |\theta - \theta_0|^2_\Lambda
           + \tfrac{1}{2} \log \frac{|\Lambda + \sum_j w_j X_j^T X_j|}{|\Lambda|}
 
-which is minus the logarithm of its evidence [MacKay 1992]: each joint's residual r_j, what the
-parameters need to deviate, and what they could have fitted besides. n_j counts the torques that are
-independent, as noise of real drives is slow. Friction and rotors below zero are not allowed.
+which is minus the logarithm of its evidence [MacKay 1992]. The terms are each joint's residual r_j,
+the deviation of the parameters, and their freedom to fit other data too. n_j is the number of
+independent torques, as noise of real drives is slow. Negative friction and rotor inertia are not
+allowed.
 """
 
 from __future__ import annotations
@@ -38,56 +40,50 @@ from rnea_control.identification.motion import Motion
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause
 
-# So many samples are enough.
-MOST_SAMPLES = 3000
-# Inertias of the URDF may be wrong by this part of themselves.
-TRUST = 0.3
-# A link that has less than this part of its inertia has as good as none.
-LEAST_PART = 0.03
-# A load may come out lighter than nothing by this part of what is declared: it is not there.
-MISSING = 1.2
-# A load is compared with this part of the mass of all links that move.
-LOAD_PART = 0.1
-# A residual of less than this part of the effort is as good as none.
-FLOOR = 0.005
-PASSES = 8
+MOST_SAMPLES = 3000  # number of samples that is enough
+TRUST = 0.3  # relative standard deviation of the URDF's inertias
+LEAST_PART = 0.03  # fraction of a link's inertia below which a lower value costs no more
+MISSING = 1.2  # largest negative load as a fraction of the declared payload, which may be absent
+LOAD_PART = 0.1  # standard deviation of a load's mass as a fraction of the moving mass
+FLOOR = 0.005  # residual that counts as zero, as a fraction of the effort
+PASSES = 8  # number of iterations of a fit
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How measured efforts come from torques."""
+    """Hypothesis how measured efforts result from torques."""
 
-    gravity: FloatArray  # that is in the efforts, in the root link's frame, shape (3,), [m/s^2]
-    order: IntArray  # for each joint the column of the efforts that has its torque, shape (nv,)
-    scale: FloatArray  # effort for 1 of each joint's torque, shape (nv,)
+    gravity: FloatArray  # gravity in the efforts, in the root link's frame, shape (3,), [m/s^2]
+    order: IntArray  # column of the efforts that has the torque of each joint, shape (nv,)
+    scale: FloatArray  # effort for a torque of 1 of each joint, shape (nv,)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What a reading comes to."""
+    """Result of fitting the parameters with a reading."""
 
-    reading: Reading  # with the scales that were fitted
-    cost: float  # above; smaller is better, and differences alone mean something
-    theta: FloatArray  # parameters as of `ParameterSpace`, then a 1
+    reading: Reading  # with the fitted scales
+    cost: float  # cost of the module's docstring; only differences have a meaning
+    theta: FloatArray  # parameters in the order of `ParameterSpace`, then a 1
     variance: FloatArray  # mean square of each joint's residual, shape (nv,)
 
 
 class TorqueEvidence:
-    """The torques of a robot along a recorded motion, and what readings of its efforts cost.
+    """Torques of a robot along a recorded motion, and the costs of readings of its efforts.
 
     Args:
         model: the robot as described, with its payloads.
-        robot: the same by `identified_robot`.
-        motion: of its joints.
+        robot: the same robot by `identified_robot`.
+        motion: motion of its joints.
 
     Attributes:
-        space: of theta; its load is one of the last link.
+        space: parameter space of theta; its load is attached to the last link.
         declared: theta of `model`, then a 1.
-        columns: where theta has what a model may lack.
-        independent: n_j above, shape (nv,).
-        rough: mean square of what is left out of the efforts, noise of high frequency, shape (nv,).
-        spread: variance of the rest, shape (nv,).
-        as_described: the reading that should be right.
+        columns: indices of theta for each cause that is a difference of the model.
+        independent: n_j of the module's docstring, shape (nv,).
+        rough: mean square of the high-frequency noise removed from the efforts, shape (nv,).
+        spread: variance of the remaining efforts, shape (nv,).
+        as_described: the reading of correct efforts.
 
     Raises:
         IdentificationError: no link that moves has a mass.
@@ -112,8 +108,8 @@ class TorqueEvidence:
         mass = sum(model.link_inertias[link][3, 3] for link in space.inertias(space.start))
         if not mass:
             raise IdentificationError(
-                f"no link of {model.name!r} that moves has a mass, so nothing tells whether the "
-                "efforts are its torques; give the links masses in the URDF, estimates will do"
+                f"no link of {model.name!r} that moves has a mass, so the efforts cannot be "
+                "compared with its torques; give the links masses in the URDF, estimates are enough"
             )
         self._precision[space.load] = (LOAD_PART * mass) ** -2
         self._positive = np.zeros(len(self.declared), np.bool_)
@@ -126,7 +122,7 @@ class TorqueEvidence:
         step = max(math.ceil(len(moving) / MOST_SAMPLES), 1) // 2 * 2 + 1  # odd
         self._step = step * motion.period
         rows = moving[::step]
-        # Means over the steps: all efforts count.
+        # Means over the steps, so that all efforts are used.
         parts = [uniform_filter1d(motion.effort[part], step, axis=0) for part in motion.parts]
         efforts = np.concatenate(parts)
         self._efforts, self._time = efforts[rows], motion.time[rows]
@@ -134,18 +130,18 @@ class TorqueEvidence:
         self.spread = np.var(self._efforts, axis=0)
         self._used = motion.counts[rows]
         self._samples = np.maximum(self._used.sum(axis=0), 1)
-        # Of each effort (column) while each joint (row) moves.
+        # Sum of squares of each effort (column) while each joint (row) moves.
         self._squares = self._used.T.astype(np.float64) @ self._efforts**2
         blocks = np.floor(self._time / BLOCK_SECONDS)
-        self._blocks = np.flatnonzero(np.diff(blocks, prepend=-np.inf))  # where they start
+        self._blocks = np.flatnonzero(np.diff(blocks, prepend=-np.inf))  # first sample of each
         self.independent = self._used.sum(axis=0) * len(self._blocks) / max(len(rows), 1)
         self._robot, self._states = robot, [each[rows] for each in (motion.q, motion.v, motion.a)]
         self._sums = cache(self._sums_under)
         self.as_described = Reading(model.gravity, np.arange(nv), np.ones(nv))
 
     def weigh(self, fit: Fit) -> None:
-        """Counts as many torques as independent as the residual of a fit allows, from one in each
-        block to all."""
+        """Sets the number of independent torques by the correlation of a fit's residual: from one
+        in each block to all."""
         residual = self.residual(fit)
         sums = np.add.reduceat(residual, self._blocks, axis=0)
         slow = (sums**2).sum(axis=0) / np.maximum((residual**2).sum(axis=0), 1e-300)
@@ -155,20 +151,21 @@ class TorqueEvidence:
     def fit(
         self, reading: Reading, opened: IntArray | None = None, groups: IntArray | None = None
     ) -> Fit:
-        """The parameters beside a reading, and its cost.
+        """Fits the parameters with a reading.
 
         Args:
-            reading: its scales are where those of `groups` start from.
-            opened: the theta that may deviate from the model's; by default all, with or without an
-                unknown load, whichever is likelier.
-            groups: joints of the same number of 0 or more have one unknown scale, shape (nv,).
+            reading: the reading; its scales are initial values for `groups`.
+            opened: indices of theta that may deviate from the model; by default all, with or
+                without an unknown load, whichever is likelier.
+            groups: number of each joint's group, shape (nv,). Joints with the same number of 0 or
+                more have a common unknown scale.
         """
         if opened is None:
             load = self.space.load
             without, loaded = (
                 self.fit(reading, np.arange(end), groups) for end in (load.start, load.stop)
             )
-            # No load is lighter than nothing, and a declared one not missing more than once.
+            # A load's mass is not negative, except for a declared payload that is absent.
             is_load = loaded.theta[load.stop - 1] >= -MISSING * self.model.payload_mass
             return loaded if is_load and loaded.cost < without.cost else without
         j, (G, C) = np.arange(self.model.nv), self._sums(*reading.gravity)
@@ -177,7 +174,7 @@ class TorqueEvidence:
         is_open = np.zeros(len(self.declared), np.bool_)
         is_open[opened] = True
         precision = self._precision.copy()
-        # Friction, rotors and offsets are of the size of torques, not of efforts.
+        # Friction, rotors and offsets have the size of torques, not of efforts.
         precision[self.space.actuators] *= np.tile(np.maximum(reading.scale**2, 1e-12), 4)
         theta, scale, variance, parts = self.declared, reading.scale.copy(), power + floor, 0.0
         for _ in range(PASSES):
@@ -199,7 +196,7 @@ class TorqueEvidence:
     def _solved(
         self, matrix: FloatArray, vector: FloatArray, opened: BoolArray, precision: FloatArray
     ) -> tuple[FloatArray, float]:
-        """The theta of least squares with their prior, and the last two terms of the cost."""
+        """Theta by least squares with the prior, and the last two terms of the cost."""
         theta = self.declared.copy()
         if not opened.any():
             return theta, 0.0
@@ -217,17 +214,17 @@ class TorqueEvidence:
         change = theta - self._center
         change[~opened] = change[self.space.links] = 0.0
         squares = 0.5 * (precision * change) @ change
-        # For the links' inertias the divergence of Gaussians, which is the same to second order,
-        # and large where a mass vanishes.
+        # The links' inertias cost the divergence of Gaussians, which is the same to second order,
+        # and large if a mass vanishes.
         values = np.maximum(np.linalg.eigvalsh(smat(theta[self.space.links])), LEAST_PART)
         divergence = (values - np.log(values) - 1.0).sum() / TRUST**2
         return theta, float(squares + divergence + volume)
 
     def clock(self, fit: Fit) -> tuple[float, float]:
-        """By how much the efforts become later from the beginning to the end beside a fit, [s], and
-        what that adds to its evidence.
+        """Increase of the efforts' delay from the beginning to the end of the recording, [s], and
+        its gain in evidence over a fit.
 
-        To first order, and by the smooth part of the torques, which friction is none of.
+        To first order, and by the smooth part of the torques, without friction.
         """
         torque = self._torques(self._bodies(fit.theta), fit.reading)
         slope = np.gradient(torque, np.arange(len(self._time)) * self._step, axis=0)
@@ -242,13 +239,14 @@ class TorqueEvidence:
         return float(drift * np.ptp(self._time)), gain
 
     def described(self, reading: Reading) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Each effort (column) beside the URDF's torques of each joint (row), shape (nv, nv).
+        """Compares each effort (column) with the URDF's torques of each joint (row).
 
         Returns:
-            scale: the factor with which the torques of the URDF's masses fit the effort, beside
+            Three arrays of shape (nv, nv).
+            scale: factor with which the torques of the URDF's masses fit the effort, together with
                 any friction, rotor and offset.
-            left: the part of the effort that all of these leave, 0 to 1.
-            certainty: squares of the effort that only the masses explain, over those that are
+            left: fraction of the effort that all of these leave, 0 to 1.
+            certainty: squares of the effort that only the masses explain, over the squares that are
                 left. Below 1 the effort does not determine its scale.
         """
         (G, C), nv = self._sums(*reading.gravity), self.model.nv
@@ -269,16 +267,16 @@ class TorqueEvidence:
         return scale, left, certainty
 
     def as_declared(self, reading: Reading) -> FloatArray:
-        """Mean square of each joint's residual with the masses and inertias of the URDF, beside any
+        """Mean square of each joint's residual with the masses and inertias of the URDF and any
         friction, rotors and offsets, shape (nv,)."""
         return self.fit(reading, np.r_[self.space.actuators]).variance
 
     def gravity_ratio(self) -> tuple[int, float, float]:
-        """The joint with the most gravity torque by the URDF, its effort in slow motion as a
-        multiple of that torque, and the standard deviation of the multiple.
+        """Joint with the largest gravity torque by the URDF, its effort in slow motion as a
+        multiple of this torque, and the standard deviation of the multiple.
 
-        Slow is the half of the samples in which the URDF's other torques are smallest at the joint;
-        Coulomb and viscous friction are fitted beside. Independent of the evidence above.
+        Slow motion is the half of the samples in which the joint's other torques by the URDF are
+        smallest. Coulomb and viscous friction are fitted too. Independent of the evidence.
         """
         phi, (q, v, a) = self._to_phi @ self._bodies(self.declared), self._states
         still = np.zeros_like(q)
@@ -301,8 +299,8 @@ class TorqueEvidence:
         return j, float(x[0] / size[0]), deviation
 
     def gravity_of(self, fit: Fit) -> FloatArray:
-        """The gravity that fits the URDF's masses best beside friction, rotors and offsets; 0 in a
-        direction in which it makes no torque, as across the plane of a planar arm."""
+        """Gravity that fits the URDF's masses best, together with friction, rotors and offsets; 0
+        in a direction in which gravity makes no torque, as across the plane of a planar arm."""
         nv, phi = self.model.nv, self._to_phi @ self._bodies(self.declared)
         Y = self._regressor(np.zeros(3))
         without = Y @ phi
@@ -318,7 +316,7 @@ class TorqueEvidence:
         return np.asarray((x / size)[:3])
 
     def _bodies(self, theta: FloatArray) -> FloatArray:
-        """The same parameters without those of the actuators."""
+        """Copy of theta with the parameters of the actuators set to 0."""
         bodies = theta.copy()
         bodies[self.space.actuators] = 0.0
         return bodies
@@ -329,27 +327,27 @@ class TorqueEvidence:
         return np.asarray(np.sqrt(np.maximum(squares, 0.0) / self._samples))
 
     def residual(self, fit: Fit) -> FloatArray:
-        """The efforts measured minus those of a fit, shape (samples, nv); 0 where a joint
-        stands."""
+        """Measured efforts minus the efforts of a fit, shape (samples, nv); 0 for a joint at
+        rest."""
         measured = self._efforts[:, fit.reading.order]
         return np.asarray((measured - self._torques(fit.theta, fit.reading)) * self._used)
 
     def _torques(self, theta: FloatArray, reading: Reading) -> FloatArray:
-        """As efforts, shape (samples, nv)."""
+        """Torques of theta as efforts, shape (samples, nv)."""
         torques = self._regressor(reading.gravity) @ (self._to_phi @ theta)
         return np.asarray(torques * reading.scale)
 
     def _regressor(self, gravity: FloatArray) -> FloatArray:
-        """The robot's regressor under a gravity, shape (samples, nv, parameters)."""
+        """Regressor of the robot under a gravity, shape (samples, nv, parameters)."""
         self._robot.model.gravity = gravity
         Y = self._robot.batch("regressor", *self._states)
         self._robot.model.gravity = self.model.gravity
         return Y
 
     def _sums_under(self, *gravity: float) -> tuple[FloatArray, FloatArray]:
-        """With the torques X_j for 1 of each theta: X_j^T X_j, shape (nv, theta, theta), and X_j^T
-        tau_k, shape (nv, theta, nv)."""
+        """X_j^T X_j, shape (nv, theta, theta), and X_j^T tau_k, shape (nv, theta, nv), with the
+        torques X_j for a value of 1 of each theta."""
         X = self._regressor(np.array(gravity)) @ self._to_phi
-        X *= self._used[:, :, None]  # 0 where a joint stands
+        X *= self._used[:, :, None]  # 0 for a joint at rest
         X = np.ascontiguousarray(X.transpose(1, 2, 0))
         return X @ X.transpose(0, 2, 1), X @ self._efforts

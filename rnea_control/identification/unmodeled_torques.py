@@ -1,13 +1,13 @@
-r"""Torques of a joint that no parameter has, which would pass for some: torque ripple and Stribeck
-friction.
+r"""Torques of a joint that the model does not have, and that would bias its parameters: torque
+ripple and Stribeck friction.
 
 .. math:: a \sin(\kappa q) + b \cos(\kappa q), \qquad
           c \, \mathrm{sign}(v) \, e^{-(v / v_s)^2} \quad \text{[Armstrong-Helouvry 1994]}
 
-Where the residual of a fit has one of them, beyond what its noise would have by chance, they become
-unknowns beside the parameters, so that these and their standard deviations are right. Stribeck
-friction that noise hides is not fitted; what it may do to the parameters, by every c and v_s that
-the residual leaves open, counts in their standard deviations.
+If the residual of a fit has such a torque, beyond chance in its noise, the torque becomes unknown
+in addition to the parameters, so that the parameters and their standard deviations are right.
+Stribeck friction hidden in the noise is not fitted. Its possible effect on the parameters, for all
+c and v_s that agree with the residual, is included in their standard deviations.
 """
 
 from __future__ import annotations
@@ -29,29 +29,23 @@ from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-# In noise alone one is found in this part of all fits.
-CHANCE = 0.01
-# So often those are looked for that remain.
-ROUNDS = 4
-# A joint with fewer means tells nothing.
-LEAST = 100
-# Positions and velocities are told apart by their range over this.
-BINS = 1024
-# So many waves over the range of positions are tried, in steps of one over `FINENESS`; none is
-# longer than this, as those of rigid bodies are, [rad] or [m].
-MOST_WAVES, FINENESS, LONGEST = 64, 8, 2.5
-# Stribeck velocities are tried in steps of this factor, up to this part of the largest velocity.
-FACTOR, SLOW = 1.25, 0.3
-# What the parameters can stand for but for this part is not told from them.
-OWN_PART = 0.01
-# Velocities for the mean power of the noise, each with the same number of samples.
-QUANTILES = 64
-# The slope by kappa or v_s is a difference over this part of it, to either side.
-STEP = 1e-5
+CHANCE = 0.01  # fraction of all fits to pure noise in which a torque is found
+ROUNDS = 4  # number of searches for remaining torques
+LEAST = 100  # smallest number of means of a joint that is searched
+BINS = 1024  # number of intervals of the range of positions or velocities
+# Ripple is searched in steps of 1 / FINENESS waves over the range of positions.
+MOST_WAVES = 64  # largest number of waves
+FINENESS = 8
+LONGEST = 2.5  # longest wave; torques of rigid bodies have longer waves [rad] or [m]
+FACTOR = 1.25  # ratio of successive Stribeck velocities
+SLOW = 0.3  # largest Stribeck velocity as a fraction of the largest velocity
+OWN_PART = 0.01  # smallest fraction of a torque that the parameters cannot represent
+QUANTILES = 64  # number of velocities, with equal numbers of samples, for the mean noise power
+STEP = 1e-5  # relative step to either side of the difference by kappa or v_s
 
 
 class Kind(Enum):
-    """What x is in a `Motion` of which a torque is a function, and the number of its sizes."""
+    """Kind of torque: the array x of `Motion` that it depends on, and the number of its sizes."""
 
     ripple = "q", 2
     stribeck = "v", 1
@@ -60,14 +54,14 @@ class Kind(Enum):
         self.variable, self.sizes = variable, sizes
 
     def shapes(self, x: FloatArray, scale: FloatArray | float) -> FloatArray:
-        """The torques of sizes of 1, shape (sizes, samples), or (scales, sizes, samples) for scales
-        of shape (scales, 1)."""
+        """Torques for sizes of 1, shape (sizes, samples), or (scales, sizes, samples) for scales of
+        shape (scales, 1)."""
         if self is Kind.ripple:
             return np.stack([np.sin(scale * x), np.cos(scale * x)], axis=-2)
         return np.asarray(np.sign(x) * np.exp(-((x / scale) ** 2)))[..., None, :]
 
     def scales(self, lowest: float, highest: float) -> FloatArray:
-        """Those to try for x in a range."""
+        """Scales to try for x in a range."""
         if self is Kind.ripple:
             reach = highest - lowest
             waves = np.arange(FINENESS, FINENESS * MOST_WAVES) / FINENESS
@@ -79,14 +73,15 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Unmodeled:
-    """A torque of one joint, sizes @ kind.shapes(x, scale) for x counted from a center.
+    """Torque of one joint, sizes @ kind.shapes(x, scale) for x counted from a center.
 
-    Its unknowns are the sizes, and by which part the scale is another, to first order.
+    Its unknowns are the sizes, and the relative error of the scale, to first order.
 
     Attributes:
-        kind, joint: above, and the joint's number.
-        center: so that an error of the scale matters little.
-        scale: kappa or v_s above.
+        kind: kind of torque.
+        joint: index of the joint.
+        center: origin of x, chosen so that an error of the scale has little effect.
+        scale: kappa or v_s of the module's docstring.
         sizes: a and b, or c, as far as they are known, [Nm] or [N].
     """
 
@@ -97,7 +92,7 @@ class Unmodeled:
     sizes: tuple[float, ...]
 
     def columns(self, motion: Motion, rows: slice, Y: FloatArray) -> FloatArray:
-        """The torques for 1 of each unknown, shape (samples, nv, unknowns)."""
+        """Torques for a value of 1 of each unknown, shape (samples, nv, unknowns)."""
         x, shapes = getattr(motion, self.kind.variable)[rows, self.joint], self.kind.shapes
         x = x - self.center
         lower, higher = (shapes(x, (1.0 + step) * self.scale) for step in (-STEP, STEP))
@@ -107,13 +102,13 @@ class Unmodeled:
         return columns
 
     def refined(self, values: FloatArray) -> Unmodeled:
-        """The same with unknowns of these values."""
+        """Copy with these values of the unknowns."""
         *sizes, part = values.tolist()
         factor = math.exp(min(max(part, -1.0), 1.0))
         return replace(self, scale=factor * self.scale, sizes=tuple(sizes))
 
     def words(self, model: RobotModel) -> str:
-        """What it is."""
+        """Description of the torque."""
         name, unit = model.joint_names[self.joint], units(model, self.joint)
         if self.kind is Kind.stribeck:
             size, limit = f"{self.sizes[0]:+.3g} {unit.effort}", f"{self.scale:.2g} {unit.velocity}"
@@ -127,18 +122,21 @@ class Unmodeled:
 def solve_beside_unmodeled(
     equations: TorqueEquations, prior: FloatArray, robust: bool = False, rounds: int = ROUNDS
 ) -> tuple[Solution, list[str]]:
-    """The parameters of a motion, with covariance and information that account for slow noise and
-    for torques that no parameter has.
+    """Solves the equations of a motion, with covariance and information that account for slow noise
+    and for torques that the model does not have.
 
     Args:
-        equations, prior, robust: as of `solve`.
-        rounds: how often to look for those torques; 0 for not at all.
+        equations: equations of the robot along the motion.
+        prior: values of the columns by the robot's description; parameters that the data do not
+            determine keep them.
+        robust: True to give outliers less weight.
+        rounds: number of searches for torques that the model does not have.
 
     Returns:
         The solution for the columns of `prior`, and a note on each of these torques.
 
     Raises:
-        IdentificationError: as `solve`.
+        IdentificationError: too few torques.
     """
     alone, some = equations, enough_of(equations.motion)
     solution = solve(equations, prior, robust, some)
@@ -156,12 +154,12 @@ def solve_beside_unmodeled(
         covariance = solution.covariance
         for each in tried:
             own = np.arange(end, end := end + len(each.sizes) + 1)
-            known = own[solution.determined[own]]  # a scale is not before its sizes are
+            known = own[solution.determined[own]]  # a scale is determined only if its sizes are
             values, spread = solution.beta[known], covariance[np.ix_(known, known)]
-            # Some were found for what another one has explained since.
+            # Torques that another torque has explained since are dropped.
             if 0.5 * values @ np.linalg.solve(spread, values) > -math.log(CHANCE):
                 found.append(each.refined(solution.beta[own]))
-        # The scales of new ones are corrected in the next round.
+        # The scales of new torques are corrected in the next round.
         is_final = len(found) == len(tried) and not new
     hidden[[each.joint for each in found if each.kind is Kind.stribeck]] = 0.0
     if some != alone.motion.parts:
@@ -179,9 +177,9 @@ def solve_beside_unmodeled(
 def _remaining(
     solution: Solution, equations: TorqueEquations
 ) -> tuple[list[Unmodeled], FloatArray]:
-    """The strongest of each kind at each joint that the residual has beyond chance; and the mean
-    square of what Stribeck friction that noise hides does to the estimates, by joint, shape (nv,
-    columns, columns)."""
+    """Strongest torque of each kind at each joint that the residual has beyond chance; and the mean
+    square of the estimates' errors by hidden Stribeck friction, by joint, shape (nv, columns,
+    columns)."""
     motion, spectrum, nv = equations.motion, solution.spectrum, len(solution.variance)
     rows = np.concatenate([np.arange(len(motion.time))[each] for each in spectrum.middles])
     residual = np.concatenate(spectrum.means)
@@ -203,7 +201,7 @@ def _remaining(
         sums = into_bins @ np.column_stack([ones, residual[used, j], Y[used, j]])
         tried = kind.shapes(0.5 * (edges[1:] + edges[:-1]), scales[:, None])
         variance = float(solution.variance[j])
-        # Each mean stands for several samples.
+        # Each mean has the weight of several samples.
         weighted = tried * (samples / (variance * len(rows)))
         own = (weighted * sums[:, 0]) @ tried.transpose(0, 2, 1)
         vector, shared = weighted @ sums[:, 1], weighted @ sums[:, 2:]
@@ -216,7 +214,7 @@ def _remaining(
             hidden[j] = _hidden(gain[told], information[told, 0, 0], errors)
         else:
             center, trials = 0.5 * (lowest + highest), MOST_WAVES
-            # Slow noise has more power where the joint passes the waves slowly.
+            # Slow noise has more power at velocities at which the joint passes the waves slowly.
             typical = np.quantile(speeds, (np.arange(QUANTILES) + 0.5) / QUANTILES)
             passing = scales[:, None] * typical / (2.0 * math.pi)
             power = np.interp(passing, spectrum.frequency, spectrum.power[:, j]).mean(axis=1)
@@ -229,12 +227,13 @@ def _remaining(
 
 
 def _gain(vector: FloatArray, own: FloatArray, information: FloatArray) -> FloatArray:
-    """What some torques add to the logarithm of the likelihood, shape (candidates,).
+    """Gain in the logarithm of the likelihood by each candidate torque, shape (candidates,).
 
     Args:
-        vector: of the normal equations of their sizes, shape (candidates, sizes).
-        own, information: information matrices of these with known and with unknown parameters,
-            shape (candidates, sizes, sizes).
+        vector: vector of the normal equations of the sizes, shape (candidates, sizes).
+        own: information matrix of the sizes with known parameters, shape (candidates, sizes,
+            sizes).
+        information: the same with unknown parameters.
     """
     size = 1.0 / np.sqrt(np.maximum(np.diagonal(own, axis1=1, axis2=2), 1e-300))
     values, axes = np.linalg.eigh(information * size[:, :, None] * size[:, None, :])
@@ -244,13 +243,14 @@ def _gain(vector: FloatArray, own: FloatArray, information: FloatArray) -> Float
 
 
 def _hidden(gain: FloatArray, information: FloatArray, errors: FloatArray) -> FloatArray:
-    """The mean square of the estimates' errors by a torque of one size that is not fitted, over all
-    candidates and sizes as far as the residual leaves them open, shape (columns, columns).
+    """Mean square of the estimates' errors by a torque of one size that is not fitted, over all
+    candidates and sizes, weighted by their likelihood, shape (columns, columns).
 
     Args:
-        gain, information: of the candidates with their likeliest sizes, shape (candidates,).
-        errors: of the estimates for a size of 1, shape (candidates, columns).
+        gain: gain of each candidate with its likeliest size, shape (candidates,).
+        information: information of its size, shape (candidates,).
+        errors: errors of the estimates for a size of 1, shape (candidates, columns).
     """
     likely = np.exp(gain - gain.max(initial=0.0)) / np.sqrt(information)
-    square = (1.0 + 2.0 * gain) / information  # of the size: of its mean, and its variance
+    square = (1.0 + 2.0 * gain) / information  # mean square of the size: mean squared plus variance
     return np.asarray((errors.T * (likely / likely.sum() * square)) @ errors)

@@ -1,9 +1,9 @@
-"""Writes inertias into a URDF, and leaves its other elements as they are.
+"""Writes inertias into a URDF, and leaves its other elements unchanged.
 
-Comments, order, line breaks between elements, prefixes and the encoding survive, so that a diff of
-the two files shows little more than the numbers. Within tags lxml writes what XML does not tell
-apart in its own way: namespaces, then attributes, one space apart and between double quotes,
-`<link/>` without content, and characters in place of references to them.
+Comments, order, line breaks between elements, prefixes and the encoding are kept, so that a diff of
+the two files shows little more than the numbers. Within tags lxml normalizes differences that have
+no meaning in XML: namespaces come before attributes, one space apart and in double quotes; an empty
+element is `<link/>`; character references become characters.
 """
 
 from __future__ import annotations
@@ -22,30 +22,29 @@ from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_text import encoding_of
 
 Element: TypeAlias = etree._Element  # lxml has no public name for it
-_SYMMETRY = 1e-9  # relative
-# An inertia that is this near to the one in the file differs by rounding, relative.
-_SAME = 1e-14
-# What stands before the root, and in it the DOCTYPE.
+_SYMMETRY = 1e-9  # largest relative difference of symmetric entries
+_SAME = 1e-14  # largest relative difference of an inertia that is unchanged except for rounding
+# Text before the root; its group is the DOCTYPE.
 _PROLOG = re.compile(
     r"(?:[\s\ufeff]|<\?.*?\?>|<!--.*?-->)*(<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>)?", re.DOTALL
 )
 
 
 def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str) -> bytes:
-    """The URDF with other inertias for some of its links.
+    """Replaces the inertias of some links of a URDF.
 
-    A link without `<inertial>` gets one, on a line of its own; a link that has this inertia already
-    stays as it is. `RobotModel` reads the same pseudo-inertias again, to rounding.
+    A link without `<inertial>` gets a new one, on a separate line; a link that already has this
+    inertia is unchanged. `RobotModel` reads the same pseudo-inertias again, up to rounding.
 
     Args:
-        urdf: the bytes of the file.
+        urdf: bytes of the file.
         inertias: pseudo-inertia in the link's frame, shape (4, 4), by the link's name.
-        source: where the URDF comes from, for error messages.
+        source: name of the file, for error messages.
 
     Raises:
-        RobotModelError: it is no URDF, or a link has more than one `<inertial>`.
-        IdentificationError: a link that is not there, an inertia that is no pseudo-inertia, or a
-            link that is written as an XML entity.
+        RobotModelError: not a URDF, or a link has more than one `<inertial>`.
+        IdentificationError: an unknown link, an inertia that is not a pseudo-inertia, or a link
+            that is written as an XML entity.
     """
     present = description_from_urdf(urdf, source).inertias
     changes = {}
@@ -64,9 +63,9 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
     encoding = encoding_of(urdf)
     text = urdf.decode(encoding)
     prolog = _PROLOG.match(text)
-    assert prolog is not None  # it matches nothing, too
-    # It is well-formed, as it was read above: what lxml recovers from are undeclared prefixes. The
-    # element around all of it keeps what follows the root.
+    assert prolog is not None  # the pattern matches an empty string too
+    # The text is well-formed, as it was read above: lxml only has to recover from undeclared
+    # prefixes. The element around everything keeps the text after the root.
     parser = etree.XMLParser(resolve_entities=False, strip_cdata=False, recover=True)
     document = etree.fromstring(f"{prolog[1] or ''}<_>{text[prolog.end() :]}</_>", parser)
     robot = document.find("*")
@@ -87,19 +86,19 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
 
 
 def _name(element: Element) -> str:
-    """As it stands in the file, with its prefix."""
+    """Name of an element as in the file, with its prefix."""
     name: str = element.tag.rpartition("}")[2]
     return f"{element.prefix}:{name}" if element.prefix else name
 
 
 def _children(parent: Element, name: str, prefix: str) -> list[Element]:
-    """Those of this name, with the prefix of the root or, as `RobotModel` takes them, without."""
+    """Children with this name, with the prefix of the root or, as `RobotModel` allows, without."""
     return [each for each in parent.iterchildren("*") if _name(each) in (name, prefix + name)]
 
 
 def _child(parent: Element, name: str, prefix: str, place: int = 0) -> Element:
-    """The one of this name; if there is none a new one, on a line of its own if what follows has
-    one."""
+    """Child with this name; without one, a new child, on a separate line if the next element is on
+    a separate line."""
     if children := _children(parent, name, prefix):
         return children[0]
     child = etree.Element(parent.tag[: parent.tag.rfind("}") + 1] + name)
@@ -109,8 +108,8 @@ def _child(parent: Element, name: str, prefix: str, place: int = 0) -> Element:
 
 
 def _write(attributes: dict[str, list[float]], element: Element) -> None:
-    """Numbers that read back as the same, but where they stay equal: `<origin>` has zeros where it
-    says nothing. They are given as rpy."""
+    """Writes numbers that read back as the same, and leaves attributes of equal value unchanged; a
+    missing attribute of `<origin>` means zeros. Orientations are written as rpy."""
     element.attrib.pop("quat_xyzw", None)
     for name, values in attributes.items():
         if [float(word) for word in element.get(name, "0 0 0").split()] != values:
@@ -118,10 +117,10 @@ def _write(attributes: dict[str, list[float]], element: Element) -> None:
 
 
 def _numbers(link: str, matrix: FloatArray) -> dict[str, dict[str, list[float]]]:
-    """The numbers of an inertial, by element and attribute.
+    """Numbers of an inertial, by element and attribute.
 
     Raises:
-        IdentificationError: not a pseudo-inertia that a URDF can say.
+        IdentificationError: not a pseudo-inertia that a URDF can express.
     """
     if (
         matrix.shape != (4, 4)

@@ -1,4 +1,4 @@
-"""Measured torques beside those of two models, and what they say of the parameters, in words."""
+"""Comparison of measured torques with the torques of two models, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ from rnea_control.identification.motion import Motion, measurement_noise
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-# Errors that differ by less than this part are the same.
-SAME = 0.05
-# An error that is smaller than this part of the torque is rounding.
-ROUNDING = 1e-6
-TINY = 1e-300  # nothing is divided by 0
+SAME = 0.05  # relative difference of errors that count as equal
+ROUNDING = 1e-6  # error that is rounding, as a fraction of the torque
+TINY = 1e-300  # smallest divisor, instead of 0
 
 
 class Judgement(Enum):
-    """What the identified parameters are at a joint."""
+    """Judgements of the identified parameters at a joint."""
 
     at_noise = "at the noise"  # they leave nothing to explain
     above_noise = "above the noise"
@@ -37,23 +35,23 @@ class Judgement(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Measured torques of a robot beside those of two models of it, on one recording, shape
-    (samples, joints), [Nm] or [N]; NaN where a joint stands, as its friction may be anything."""
+    """Measured torques of a robot and the torques of two models on one recording, shape (samples,
+    joints), [Nm] or [N]; NaN for a joint at rest, as its friction is undetermined."""
 
-    source: str  # the recording
-    held_out: bool  # whether it was kept from the fit
-    time: FloatArray  # shape (samples,), [s]
+    source: str  # name of the recording
+    held_out: bool  # True if the recording was not used for the fit
+    time: FloatArray  # time of the samples, shape (samples,), [s]
     measured: FloatArray
-    before: FloatArray  # by the robot's description
-    after: FloatArray  # with the identified parameters
-    noise: FloatArray  # standard deviation about the torque's own smooth course, shape (joints,)
+    before: FloatArray  # torques by the robot's description
+    after: FloatArray  # torques with the identified parameters
+    noise: FloatArray  # standard deviation of the measured torque's noise, shape (joints,)
 
 
 def residuals_of(
     before: RobotModel, after: RobotModel, motion: Motion, held_out: bool
 ) -> Residuals:
-    """The torques of a motion, with any delay made up for, as measured and by two models of the
-    same joints, friction included; `held_out` says whether `after` knows nothing of it."""
+    """Torques of a motion with a compensated delay, as measured and by two models of the same
+    joints, friction included; `held_out`: True if the motion was not used to fit `after`."""
     by_before, by_after = (
         np.where(motion.counts, inverse_dynamics_batch(model, motion.q, motion.v, motion.a), np.nan)
         for model in (before, after)
@@ -64,41 +62,41 @@ def residuals_of(
 
 @dataclass(frozen=True)
 class JointScore:
-    """How far two models are from the measured torque of a joint, [Nm] or [N]; NaN if it never
+    """Errors of two models from the measured torque of a joint, [Nm] or [N]; NaN if the joint never
     moves."""
 
     joint: str
     unit: str
-    before: float  # RMS of the error of the robot's description
-    after: float  # the same with the identified parameters
-    noise: float  # standard deviation of the part that no model explains
+    before: float  # RMS error of the robot's description
+    after: float  # RMS error with the identified parameters
+    noise: float  # standard deviation of the noise, which no model explains
     torque: float  # RMS of the measured torque
-    limit: float  # effort limit; NaN if there is none
+    limit: float  # effort limit; NaN without one
 
     @property
     def is_known(self) -> bool:
-        """Whether the joint moved."""
+        """True if the joint moved."""
         return math.isfinite(self.before) and math.isfinite(self.after)
 
     @property
     def gain(self) -> float:
-        """By what factor the error is smaller than before: below 1 it is larger."""
+        """Factor by which the error is smaller than before; below 1 the error is larger."""
         least = max(ROUNDING * self.torque, TINY)
         return max(self.before, least) / max(self.after, least)
 
     @property
     def share(self) -> float:
-        """The error of the identified model as a part of the effort limit, or without one of the
-        torque: it compares joints of any strength."""
+        """Error of the identified model as a fraction of the effort limit, or of the torque if
+        there is no limit: comparable between joints of any strength."""
         return self.after / (max(self.torque, TINY) if math.isnan(self.limit) else self.limit)
 
     def explained(self, error: float) -> bool:
-        """Whether an error leaves nothing to explain."""
+        """True if an error is at the noise: nothing to explain."""
         return error <= max(AT_NOISE * self.noise, ROUNDING * self.torque)
 
     @property
     def judgement(self) -> Judgement:
-        """Of the identified parameters."""
+        """Judgement of the identified parameters."""
         if not self.is_known:
             return Judgement.still
         if self.explained(self.after):
@@ -107,7 +105,8 @@ class JointScore:
 
 
 def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore]:
-    """The joints of a robot over some recordings. Samples count where both models have a torque."""
+    """Scores of a robot's joints over several recordings, from samples with torques of both
+    models."""
     squares, count = np.zeros((4, model.nv)), np.zeros(model.nv)
     for found in residuals:
         before, after = found.measured - found.before, found.measured - found.after
@@ -125,31 +124,34 @@ def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore
 
 
 def gain_of(known: Sequence[JointScore]) -> float:
-    """By what factor the errors of some joints together are smaller than before: the geometric
-    mean, as torques and forces have no common unit. Its logarithm times the samples is that of the
-    ratio of the likelihoods, if each joint has noise of its own size.
+    """Factor by which the errors of all these joints are smaller than before: the geometric mean,
+    as torques and forces have no common unit. Its logarithm times the number of samples is the
+    logarithm of the ratio of the likelihoods, if each joint has its own noise level.
 
     Raises:
-        IdentificationError: there is none.
+        IdentificationError: no joint.
     """
     if not known:
         raise IdentificationError(
-            "nothing of the motion that is held out can be judged: no joint moves there once the "
-            "filter has settled and a delay is made up for. Record longer, or name another "
-            "recording by --hold-out"
+            "the held-out motion cannot be judged: no joint moves in it after the filter has "
+            "settled and a delay is compensated. Record longer, or name another recording by "
+            "--hold-out"
         )
     return geometric_mean(score.gain for score in known)
 
 
 def is_better(model: RobotModel, residuals: Sequence[Residuals]) -> bool:
-    """Whether the errors on the recordings that were held out are smaller than before; raises what
-    `gain_of` does."""
+    """True if the errors on the held-out recordings are smaller than before.
+
+    Raises:
+        IdentificationError: no joint moves in these recordings.
+    """
     held_out = scores(model, [found for found in residuals if found.held_out])
     return gain_of([score for score in held_out if score.is_known]) > 1.0
 
 
 def summary(found: Identification) -> str:
-    """What was found from how much, in a line."""
+    """Line with the number of identified parameters and the amount of data."""
     certainties = [estimate.certainty for estimate in found.estimates]
     counts = ", ".join(f"{certainties.count(each)} {each.value}" for each in Certainty)
     return (
@@ -160,9 +162,12 @@ def summary(found: Identification) -> str:
 
 
 def verdict(result: Identification, residuals: Sequence[Residuals]) -> str:
-    """Whether the identified parameters are better than the description's, by how much, and the
-    next steps: a few sentences. Judged by the recordings that were held out; raises what `gain_of`
-    does."""
+    """A few sentences: improvement over the robot's description on the held-out recordings, and the
+    next steps.
+
+    Raises:
+        IdentificationError: no joint moves in these recordings.
+    """
     basis = [found for found in residuals if found.held_out]
     of_all = scores(result.model, basis)
     known = [score for score in of_all if score.is_known]
@@ -194,7 +199,7 @@ def _comparison(known: Sequence[JointScore], gain: float) -> str:
 
 
 def _noise(known: Sequence[JointScore]) -> str:
-    """How much is left beyond the noise, and where most."""
+    """Words for the largest error beyond the noise."""
     above = [score for score in known if score.judgement is not Judgement.at_noise]
     if not above:
         already = all(score.explained(score.before) for score in known)
@@ -211,7 +216,7 @@ def _noise(known: Sequence[JointScore]) -> str:
 
 
 def _to_do(result: Identification, known: Sequence[JointScore], gain: float) -> list[str]:
-    """The next steps."""
+    """Next steps, a sentence each."""
     if gain < 1.0 - SAME:
         return [
             "Check that all recordings are of the same robot with the same load, that the efforts "

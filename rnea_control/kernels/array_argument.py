@@ -1,12 +1,13 @@
-"""How an array comes from Python into a kernel: checked, and without Numba's dispatch.
+"""Passes an array from Python to a kernel: checked, and without Numba's dispatch.
 
 Numba's dispatch looks up the types of the arguments at each call, which takes longer than the
-dynamics of an arm. A call of the compiled function itself avoids that, but checks nothing. So the
-kernels take their arrays as `ArrayArgument`: a Numba array that is read from NumPy's own record of
-it, once its type, dimensions, layout and byte order are found right. The kernel checks the sizes.
+dynamics of an arm. A direct call of the compiled function avoids this, but checks nothing.
+Therefore kernels take their arrays as `ArrayArgument`: they check type, dimensions, layout and byte
+order in NumPy's own record of the array, and fill Numba's structure from this record. The kernel
+then checks the sizes.
 
-The records are private to NumPy: `pointers_agree` compares the pointers that stand there with
-NumPy's public attributes, so that `proof.py` tries a kernel only where it follows right ones.
+The records are private to NumPy: `pointers_agree` compares the pointers in them with NumPy's public
+attributes, so that `proof.py` runs a kernel only if it follows correct pointers.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
 READ_ONLY_FLAGS = 0x0001 | 0x0100
 _NDARRAY = "rnea_control_ndarray"
 llvmlite.binding.add_symbol(_NDARRAY, id(np.ndarray))
-# Every object ends its head with a pointer to its type.
+# The head of every object ends with a pointer to the object's type.
 _HEAD: list[Any] = [
     ("head", ctypes.c_char * (object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p))),
     ("type", ctypes.c_void_p),
@@ -69,11 +70,12 @@ class DescrRecord(ctypes.Structure):
 
 
 class ArrayArgument(types.Array):
-    """Numba's type of a C-contiguous array that Python gives to a kernel, and that is writeable
-    unless its type is read-only."""
+    """Numba type of a C-contiguous array that Python passes to a kernel; the array must be
+    writeable unless the type is read-only."""
 
     def copy(self, *arguments: Any, **keywords: Any) -> Any:
-        """The type of a part of it: the same, so that what kernels call is compiled once."""
+        """Type of a part of the array: the same type, so that called functions are compiled
+        once."""
         part = super().copy(*arguments, **keywords)
         return ArrayArgument(part.dtype, part.ndim, part.layout, not part.mutable)
 
@@ -102,7 +104,7 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
     fits = cgutils.alloca_once_value(builder, cgutils.false_bit)
     known = builder.module.globals.get(_NDARRAY)
     ndarray = known or ir.GlobalVariable(builder.module, _BYTE, _NDARRAY)
-    # The second test reads what only an array has, so it must not start before the first is done.
+    # The second test reads fields that only an array has, so the first test must be passed before.
     with builder.if_then(is_array(builder, record, ndarray), likely=True):
         is_right = is_of(builder, record, kind)
         with builder.if_then(is_right, likely=True):
@@ -116,8 +118,8 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
 
 
 def is_array(builder: ir.IRBuilder, record: ir.Value, ndarray: ir.Value) -> ir.Value:
-    """Whether the object at an address is a numpy.ndarray, which is at another one: by its true
-    type, as `__class__` can be faked."""
+    """Tests if the object at the address `record` is an instance of the type at the address
+    `ndarray`, by its true type, as `__class__` can be faked."""
     of_python = ir.FunctionType(_INT, [POINTER, POINTER])
     is_subtype = cgutils.get_or_insert_function(builder.module, of_python, "PyType_IsSubtype")
     type_ = field(builder, record, ArrayRecord.type, POINTER)
@@ -125,7 +127,7 @@ def is_array(builder: ir.IRBuilder, record: ir.Value, ndarray: ir.Value) -> ir.V
 
 
 def is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Value:
-    """Whether the array has this type, number of dimensions and layout."""
+    """Tests if the array has this type, number of dimensions and layout."""
     dtype = as_dtype(kind.dtype)
     wanted = _INT(WANTED_FLAGS if kind.mutable else READ_ONLY_FLAGS)
     descr = field(builder, record, ArrayRecord.descr, POINTER)
@@ -159,17 +161,17 @@ def _read(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument, array: A
 
 
 def field(builder: ir.IRBuilder, record: ir.Value, field: Any, type_: ir.Type) -> ir.Value:
-    """Loads a field of a record, at the offset that it has in the ctypes structure."""
+    """Loads a field of a record, at the field's offset in the ctypes structure."""
     address = builder.gep(record, [_INT(field.offset)])
     return builder.load(builder.bitcast(address, type_.as_pointer()))
 
 
 def pointers_agree(array: np.ndarray) -> bool:
-    """Whether the pointers that a kernel follows are those that NumPy says."""
+    """True if the pointers that a kernel follows agree with NumPy's public attributes."""
     found, sizes = ArrayRecord.from_address(id(array)), ctypes.c_ssize_t * array.ndim
     pointers = found.type, found.descr, found.data
     said = id(type(array)), id(array.dtype), array.__array_interface__["data"][0] or None
-    # The dimensions and strides stand one after the other in memory.
+    # The strides follow the dimensions in memory.
     return pointers == said and (
         array.ndim == 0 or found.strides == (found.dimensions or 0) + ctypes.sizeof(sizes)
     )

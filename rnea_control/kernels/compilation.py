@@ -1,9 +1,9 @@
 """Compiles one function for one signature, or loads its machine code from disk.
 
-A kernel reads its arrays itself (array_argument.py) where that is proven to work (proof.py), else
-it is called through Numba's dispatch. That remembers types by a fingerprint of the argument that
-leaves out alignment and byte order: after one unaligned array it reads byte-swapped numbers as
-plain ones. So the arrays are checked in Python first; refusals and their messages are the same.
+A kernel reads its arrays itself (array_argument.py) if this is proven to work (proof.py), else it
+is called through Numba's dispatch. Numba's dispatch identifies types by a fingerprint without
+alignment and byte order: after one unaligned array it reads byte-swapped numbers as native numbers.
+Therefore the arrays are checked in Python first; refusals and their messages are the same.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from numba import types
 from rnea_control.kernels.disk_cache import keep_on_disk
 from rnea_control.kernels.fingerprint import fingerprint, module_digest, processor
 
-# The code by which a kernel reads its arrays itself.
+# Module with the code by which a kernel reads its arrays itself.
 ENTRY_MODULE = "rnea_control.kernels.array_argument"
 
 EntrySignature = Callable[[str], Any]
-# Of each kernel, by what Python calls: its source, what keeps its machine code, and its address.
+# Source, owner of the machine code, and address of each kernel, by its Python callable.
 _kernels: dict[Any, tuple[Any, Any, int]] = {}
-# What `compiled` is to be called with, where kernels are only collected; see side_by_side.py.
+# Arguments for `compiled`, while kernels are only collected; see side_by_side.py.
 collected: list[tuple[Any, ...]] | None = None
 
 
 def _options() -> dict[str, Any]:
-    """Options of Numba for all that is compiled."""
+    """Options of Numba for all compiled functions."""
     options: dict[str, Any] = {
         "error_model": "numpy",
         "fastmath": {"contract"},
-        "no_cfunc_wrapper": True,  # nobody calls by a C function's address
+        "no_cfunc_wrapper": True,  # unused: no caller has a C signature
     }
     try:
         known = hasattr(importlib.import_module("numba.core.options").DefaultOptions, "_nrt")
     except (ImportError, AttributeError):
         known = False
     if known:
-        # Without the memory manager, a kernel that allocates does not compile.
+        # Without the memory manager, the compilation of a kernel that allocates fails.
         return {**options, "_nrt": False}
     warnings.warn(
         f"Numba {numba.__version__} has no option _nrt: a kernel that allocates is not refused",
         RuntimeWarning,
         stacklevel=2,
     )
-    # Sets up the memory manager, which kernels that come from disk may need then.
+    # Sets up the memory manager, which kernels from disk may need in this case.
     importlib.import_module("numba.core.registry").cpu_target.target_context.refresh()
     return options
 
@@ -60,11 +60,13 @@ OPTIONS = _options()
 
 
 def objection(check: Callable[[], str | None], consequence: str) -> str:
-    """Why private parts of libraries are not used, in words, which a warning says too; empty if
-    `check`, which may fail in any way, has nothing against them."""
+    """Runs `check`, which may fail in any way, on private parts of libraries.
+
+    Returns the reason for not using them, and warns with reason and consequence; empty if they can
+    be used."""
     try:
         reason = check() or ""
-    except Exception as error:  # whatever NumPy, Numba or llvmlite changed
+    except Exception as error:  # any change of NumPy, Numba or llvmlite
         reason = f"private parts of a library have changed, {error!r}"
     if reason:
         versions = f"NumPy {np.__version__}, Numba {numba.__version__}"
@@ -76,14 +78,14 @@ def objection(check: Callable[[], str | None], consequence: str) -> str:
 def compiled(
     function: Any, signature: str, nogil: bool, entry_signature: EntrySignature | None
 ) -> Any:
-    """`function` compiled for `signature`; any other arguments raise TypeError.
+    """Compiles `function` for `signature`; arguments of other types raise TypeError.
 
     Args:
-        function: a Python function.
-        signature: in Numba's notation.
-        nogil: whether other Python threads may run during a call.
-        entry_signature: that of `array_argument`: the kernel then reads and checks its arrays
-            itself. If None, it is called through Numba's dispatch.
+        function: Python function.
+        signature: signature in Numba's notation.
+        nogil: True if other Python threads may run during a call.
+        entry_signature: `entry_signature` of `array_argument`: the kernel reads and checks its
+            arrays itself. If None, it is called through Numba's dispatch.
     """
     options = {"nogil": nogil, **OPTIONS}
     dispatcher: Any = numba.njit(**options)(function)
@@ -107,18 +109,18 @@ def compiled(
 
 
 def address(kernel: Any) -> int | None:
-    """Where the machine code of a kernel begins, for others to call it; None if it has none."""
+    """Address of a kernel's machine code; None if the kernel is not compiled."""
     return _kernels[kernel][2] if kernel in _kernels else None
 
 
 def source(kernel: Any) -> Any:
-    """The function that a kernel is made of."""
+    """Python function of a kernel."""
     return _kernels[kernel][0] if kernel in _kernels else inspect.unwrap(kernel)
 
 
 def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
-    """Compiles a Numba dispatcher for `signature` and for nothing else; returns the function to
-    call, which raises TypeError for all other arguments."""
+    """Compiles a Numba dispatcher for `signature` only; returns the function to call, which raises
+    TypeError for arguments of other types."""
     dispatcher.compile(signature)
     dispatcher.disable_compile()
     (kinds,) = dispatcher.signatures
@@ -141,14 +143,14 @@ def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
 
 
 def refusal(kind: types.Array) -> str:
-    """What an argument is that is not of this type."""
+    """Words for an argument that is not of this type."""
     wanted = "C-contiguous, writeable" if kind.mutable else "C-contiguous"
     return f"not a {wanted} {kind.dtype} array of {kind.ndim} dimensions"
 
 
 def _is_of(array: Any, kind: types.Array, dtype: np.dtype) -> bool:
-    """Whether it is an array, by its true type, of this dtype and dimensions, that is C-contiguous,
-    aligned, and writeable unless it is only read."""
+    """True for an array, by its true type, of this dtype and number of dimensions, that is
+    C-contiguous, aligned, and writeable unless `kind` is read-only."""
     if not issubclass(type(array), np.ndarray) or array.ndim != kind.ndim:
         return False
     if array.dtype is not dtype and (array.dtype.num != dtype.num or not array.dtype.isnative):

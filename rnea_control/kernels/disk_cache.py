@@ -1,11 +1,11 @@
 """Compiled kernels on disk, one file each, named by their fingerprint: see fingerprint.py.
 
-Numba's own cache looks at one source file, and so misses changes in others. The fingerprint covers
-all that a kernel is compiled from, and a file is used only if its checksum is right, so none is
-stale. Whatever goes wrong with the disk, the kernel is compiled and used, and a warning says so.
+Numba's own cache checks one source file, and misses changes in other files. The fingerprint covers
+everything that a kernel is compiled from, and a file is used only if its checksum is correct, so no
+stale file is used. After any disk error, the kernel is compiled and used, with a warning.
 
-What is in a file is run. So a file, and its folder, must belong to the user or to root, and nobody
-else may write to them; others are left alone, and a warning says so.
+The code in a file is executed. Therefore a file and its folder must belong to the user or to root,
+and must not be writeable for other users; other files are ignored, with a warning.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ import numba
 try:
     from numba.core.compiler import CompileResult
     from numba.core.serialize import dumps
-except ImportError:  # said by `keep_on_disk`
+except ImportError:  # `keep_on_disk` warns
     CompileResult = dumps = None  # type: ignore[misc, assignment]
 
-# What a file starts with; then the SHA-256 of the rest.
+# First bytes of a file; the SHA-256 of the remaining bytes follows.
 _MAGIC = b"rnea_control kernel 1\n"
 _said: set[str] = set()
-# Called at the first kernel that is not on disk, once: it may put that and others there.
+# Called once, at the first kernel that is not on disk; may write kernels to disk.
 at_first_miss: list[Callable[[], None]] = []
 
 
 class NotOurs(Exception):
-    """A file or folder that somebody else could have written to."""
+    """A file or folder that is writeable for another user."""
 
 
 def keep_on_disk(dispatcher: Any, stamp: str, variant: str) -> None:
     """Lets a Numba dispatcher load its machine code from disk, and save it there.
 
     Args:
-        dispatcher: of a function that is not compiled yet.
-        stamp: fingerprint of all that the machine code depends on.
-        variant: what may differ between files of one function that are all kept, such as signature
-            and processor; of files with the same variant, only the newest is kept.
+        dispatcher: dispatcher of a function that is not compiled yet.
+        stamp: fingerprint of everything on which the machine code depends.
+        variant: signature, processor and similar properties. Files of one function with different
+            variants are all kept; of files with the same variant, only the newest.
     """
     private = (
         (dispatcher, "_cache"),
@@ -80,8 +80,8 @@ class DiskCache:
         self._directories = directories(function.__code__.co_filename)
 
     def load_overload(self, _signature: Any, target_context: Any) -> Any:
-        """The kernel, ready to be called; None if it is not on disk. Numba's rules for compiling,
-        which take a third of a second to set up, are not needed for that."""
+        """Loads the kernel, ready to be called; returns None if it is not on disk. Numba's rules
+        for compiling, which take a third of a second to set up, are not needed."""
         found = self._load(target_context)
         if found is None and at_first_miss:
             at_first_miss.pop()()
@@ -92,17 +92,17 @@ class DiskCache:
         for path, data in read_sealed(self._directories, self._file):
             try:
                 return CompileResult._rebuild(target_context, *pickle.loads(data))
-            except Exception as error:  # of whatever kind: compiling is always possible
+            except Exception as error:  # of any kind: compiling is always possible
                 _say_once("unusable", f"{path} cannot be used ({error!r}): compiled anew")
         return None
 
     def save_overload(self, _signature: Any, result: Any) -> None:
-        """Writes a compiled kernel to the first directory that takes it."""
+        """Writes a compiled kernel to the first directory that can be written to."""
         try:
             if result.library.has_dynamic_globals or any(not x.can_cache for x in result.lifted):
-                return  # it holds addresses of this process
+                return  # the kernel holds addresses of this process
             data = dumps(result._reduce())
-        except Exception as error:  # Numba's private matters: the kernel itself is sound
+        except Exception as error:  # in private parts of Numba: the kernel itself is valid
             _say_once("unsaved", f"{self._name} cannot be kept on disk: {error!r}")
             return
         directory = write_sealed(self._directories, self._file, data)
@@ -113,12 +113,12 @@ class DiskCache:
         """Removes the files of earlier versions of this kernel."""
         for path in directory.glob(f"{glob.escape(self._name)}.*"):
             if not path.name.startswith(self._file):
-                with suppress(OSError):  # another process was faster, or it is another user's
+                with suppress(OSError):  # removed by another process, or another user's file
                     path.unlink()
 
 
 def directories(source: str) -> list[Path]:
-    """Where kernels of a source file may be kept, in order of preference."""
+    """Folders for the kernels of a source file, in order of preference."""
     folder = os.path.dirname(os.path.abspath(source))
     own = f"{os.path.basename(folder)}_{_digest(folder)[:16]}"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -132,7 +132,7 @@ def directories(source: str) -> list[Path]:
 
 
 def read_sealed(folders: Iterable[Path], file: str) -> Iterator[tuple[Path, bytes]]:
-    """What files of this name hold, where their checksums are right; with their paths."""
+    """Paths and contents of the files with this name and a correct checksum."""
     for folder in folders:
         path = folder / file
         try:
@@ -140,17 +140,18 @@ def read_sealed(folders: Iterable[Path], file: str) -> Iterator[tuple[Path, byte
         except NotOurs as reason:
             _say_once("not ours", f"{path} is not used: {reason}")
             continue
-        except OSError:  # not there, or not for us: saving says why if nothing can be done
+        except OSError:  # missing or not readable; a failed save warns with the reason
             continue
         start = len(_MAGIC) + hashlib.sha256().digest_size
         if data[:start] == _MAGIC + hashlib.sha256(data[start:]).digest():
             yield path, data[start:]
         else:
-            _say_once("damaged", f"{path} is damaged: what it held is compiled anew")
+            _say_once("damaged", f"{path} is damaged: its code is compiled again")
 
 
 def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None:
-    """Writes a file for `read_sealed` to the first folder that takes it; returns the folder."""
+    """Writes a file for `read_sealed` to the first folder that can be written to; returns the
+    folder."""
     data = _MAGIC + hashlib.sha256(data).digest() + data
     reasons = []
     for folder in folders:
@@ -172,19 +173,19 @@ def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None
 
 
 def prepare(folder: Path) -> None:
-    """Makes a folder for kernels, unless it is there.
+    """Creates a folder for kernels, unless it exists.
 
     Raises:
-        NotOurs: another user could write to it.
-        OSError: it cannot be made.
+        NotOurs: the folder is writeable for another user.
+        OSError: the folder cannot be created.
     """
-    beside_sources = folder.name == "__pycache__"  # which has Python's files too
+    beside_sources = folder.name == "__pycache__"  # with Python's files in it
     folder.mkdir(mode=0o755 if beside_sources else 0o700, parents=True, exist_ok=True)
     _check_ours(os.stat(folder))
 
 
 def _check_ours(status: os.stat_result) -> None:
-    """Raises NotOurs for a file or folder that another user could have written to."""
+    """Raises NotOurs for a file or folder that is writeable for another user."""
     if status.st_uid not in (os.geteuid(), 0):
         raise NotOurs(f"it belongs to user {status.st_uid}")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -192,14 +193,14 @@ def _check_ours(status: os.stat_result) -> None:
 
 
 def _read(folder: Path, file: str) -> bytes:
-    """What is in a file.
+    """Content of a file.
 
     Raises:
-        NotOurs: another user could have written to it, or to its folder.
-        OSError: it cannot be read.
+        NotOurs: the file or its folder is writeable for another user.
+        OSError: the file cannot be read.
     """
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:  # what is looked at is what is read, whatever is put in its place meanwhile
+    try:  # the opened file is checked and read, even if the path is replaced meanwhile
         with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=place), "rb") as opened:
             for descriptor in (place, opened.fileno()):
                 _check_ours(os.fstat(descriptor))
@@ -212,7 +213,7 @@ def _write(path: Path, data: bytes) -> None:
     """Writes a file that no other process ever sees half written."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
-        # Only this user writes it, whatever the umask.
+        # Writeable for this user only, whatever the umask.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with open(os.open(temporary, flags, 0o644), "wb") as file:
             file.write(data)

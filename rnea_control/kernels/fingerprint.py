@@ -1,9 +1,9 @@
-"""All that a kernel is compiled from, as one digest: while that is the same, so is the kernel.
+"""Digest of everything that a kernel is compiled from: an equal digest means an equal kernel.
 
 It covers the bytecode and constants of the kernel and of every compiled function that it reaches,
 the values of all global names and module attributes in them, options, signature, versions and
 processor. It does not cover docstrings, comments, line numbers, and other code of the same files. A
-name whose value cannot be stamped is an error, as its change would go unseen.
+name whose value cannot be stamped is an error, as its change would not be noticed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 
 from rnea_control.exceptions import FingerprintError
 
-# Their functions and types are stamped by name; the versions are part of every fingerprint.
+# Libraries whose functions and types are stamped by name; their versions are in every fingerprint.
 _LIBRARIES = ("builtins", "math", "cmath", "operator", "_operator", "numpy", "numba")
 # Settings of Numba that change the machine code.
 _SETTINGS = (
@@ -37,27 +37,27 @@ _PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes)
 
 
 def fingerprint(function: FunctionType, options: dict[str, Any], *more: Any) -> str:
-    """Digest of all that the machine code of `function` depends on, as hexadecimal digits.
+    """Digest of everything on which the machine code of `function` depends, in hexadecimal digits.
 
     Args:
-        function: a Python function that is to be compiled.
-        options: what it is compiled with.
-        more: whatever else the result depends on, of plain types.
+        function: Python function to compile.
+        options: options of the compilation.
+        more: other dependencies of the result, of plain types.
 
     Raises:
         FingerprintError: a global name whose value cannot be stamped.
     """
-    # Functions are numbered as they are met, so that those that call each other come to an end.
+    # Functions are numbered in the order of their discovery, so that recursion ends.
     functions: list[Any] = [function]
     stamps: list[Any] = [environment(), _value(options, functions, "options"), more]
-    for each in functions:  # grows on the way
+    for each in functions:  # grows in the loop
         stamps.append(_function(each, functions))
     return hashlib.sha256(repr(stamps).encode()).hexdigest()
 
 
 @cache
 def environment() -> tuple[str, ...]:
-    """Versions, processor and settings that machine code depends on."""
+    """Versions, processor and settings on which machine code depends."""
     versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
     settings = (f"{name}={getattr(numba.config, name, None)}" for name in _SETTINGS)
     return (*versions, llvmlite.binding.get_process_triple(), *processor(), *settings)
@@ -68,7 +68,7 @@ def processor() -> tuple[str, str]:
     """Name and features of the processor."""
     try:
         features = llvmlite.binding.get_host_cpu_features().flatten()
-    except RuntimeError:  # LLVM cannot tell on this architecture; Numba then uses none either
+    except RuntimeError:  # unknown to LLVM on this architecture; then Numba uses no features either
         features = ""
     return llvmlite.binding.get_host_cpu_name(), features
 
@@ -85,7 +85,7 @@ def _function(function: FunctionType, functions: list[Any]) -> tuple[Any, ...]:
     where = f"{function.__module__}.{function.__qualname__}"
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return (
-        where,  # what is kept on disk names the module
+        where,  # files on disk are named by the module
         _code(function.__code__, function.__doc__),
         _value(function.__defaults__, functions, where),
         _value(function.__kwdefaults__, functions, where),
@@ -115,7 +115,7 @@ def _code(code: CodeType, docstring: str | None = None) -> tuple[Any, ...]:
 
 @cache
 def _references(code: CodeType) -> tuple[tuple[str, ...], ...]:
-    """The global names in some code, each with the attributes that are taken of it at once."""
+    """Global names in a code object, each with the chain of attributes that follows it."""
     paths: dict[tuple[str, ...], None] = {}  # in order, each once
     path: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
@@ -137,7 +137,7 @@ def _references(code: CodeType) -> tuple[tuple[str, ...], ...]:
 def _reference(
     path: tuple[str, ...], names: dict[str, Any], functions: list[Any], where: str
 ) -> tuple[str, Any]:
-    """A global name, or an attribute of a module, with the stamp of its value."""
+    """Global name, or attribute of a module, with the stamp of its value."""
     missing = object()
     value = names.get(path[0], getattr(builtins, path[0], missing))
     name = path[0]
@@ -152,7 +152,7 @@ def _reference(
 
 
 def _value(value: Any, functions: list[Any], where: str) -> Any:
-    """The stamp of a value; compiled functions are added to `functions`."""
+    """Stamp of a value; compiled functions are added to `functions`."""
 
     def parts(values: Iterable[Any]) -> list[Any]:
         return [_value(each, functions, where) for each in values]
@@ -180,7 +180,7 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
             functions.append(value.py_func)
         options = _value(value.targetoptions, functions, f"{where}, options")
         return "function", functions.index(value.py_func), options
-    definition = getattr(value, "_defn", None)  # of an @intrinsic
+    definition = getattr(value, "_defn", None)  # function of an @intrinsic
     if isinstance(definition, FunctionType):
         cells = (each.cell_contents for each in definition.__closure__ or ())
         made_of = [repr(each) for each in cells if isinstance(each, (int, str))]
@@ -190,11 +190,11 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
     raise FingerprintError(
         f"{where} is a {name}. A kernel may use numbers, strings, arrays, tuples of these, "
         f"functions that are @inlined or an @intrinsic, and attributes of modules taken as "
-        "module.NAME: the cache sees a change of nothing else"
+        "module.NAME: the cache could not detect a change of other values"
     )
 
 
 def _library(value: Callable[..., Any]) -> bool:
-    """Whether a function or type belongs to a library whose version is in the fingerprint."""
+    """True if a function or type belongs to a library whose version is in the fingerprint."""
     module = getattr(value, "__module__", None) or ""
     return module.split(".")[0] in _LIBRARIES and hasattr(value, "__qualname__")

@@ -1,9 +1,10 @@
 """Functions that are compiled into kernels, and only there.
 
-Numba optimizes such a function for itself, translates it into machine code with an entry for
-Python, and optimizes it again in all that it is compiled into. Only the last is of use: without the
-rest kernels compile in six tenths of the time, to code as fast. It takes private parts of Numba
-that prove themselves on a small function before the first compilation; else all of it is done.
+Numba optimizes such a function separately, translates it into machine code with an entry for
+Python, and optimizes it again in each kernel that calls it. Only the last step is useful: without
+the other steps kernels compile in six tenths of the time, to code of the same speed. Leaving them
+out relies on private parts of Numba, which are tested on a small function before the first
+compilation; if the test fails, all steps are done.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numba
 from rnea_control.kernels.compilation import OPTIONS, objection
 
 _CONSEQUENCE = "Kernels take longer to compile"
-# Why all of it is done for each function; empty if it is not.
+# Reason for doing all steps; empty if they are left out.
 MISSING = ""
 try:
     from numba.core.codegen import JITCodeLibrary
@@ -29,7 +30,7 @@ except ImportError as error:
 
 
 class _Unfinished(JITCodeLibrary):
-    """Code that is optimized and translated only with the code that it is linked into."""
+    """Code that is optimized and translated only with the kernel into which it is linked."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -57,7 +58,7 @@ class _OnTrial(CPUDispatcher):
         if result.entry_point is not None:
             super().add_overload(result)
             return
-        # Numba finds it again by its entry.
+        # Numba looks up the function by its entry point.
         result = result._replace(entry_point=object())
         self.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         self.overloads[tuple(result.signature.args)] = result
@@ -69,8 +70,8 @@ class _Inlined(_OnTrial):
 
 
 def inlined(function: Callable[..., Any], kind: Any = _Inlined) -> Any:
-    """Decorator: a small function that kernels call; it is compiled into each of them. Python that
-    calls it calls the function as it is written."""
+    """Decorator for a small function that is compiled into each kernel that calls it. A call from
+    Python runs the Python function."""
     dispatcher: Any = numba.njit(forceinline=True, **OPTIONS)(function)
     if dispatcher is function or MISSING:  # NUMBA_DISABLE_JIT
         return dispatcher
@@ -83,7 +84,8 @@ def _proven() -> bool:
 
 
 def _difference() -> str:
-    """How what is compiled into a kernel differs from what is written; empty if it does not."""
+    """Difference between the function compiled into a kernel and its source; empty if there is
+    none."""
 
     def half(x: float) -> float:
         return 0.5 * x

@@ -1,10 +1,11 @@
 """Decorators of the numerical kernels.
 
-Kernels are compiled without Numba's memory manager: one that allocates does not compile. With
-NUMBA_DISABLE_JIT=1 in the environment they stay Python functions, slow and open to inspection.
+Kernels are compiled without Numba's memory manager: the compilation of a kernel that allocates
+fails. With NUMBA_DISABLE_JIT=1 in the environment kernels stay Python functions, slow and open to
+inspection.
 
 Compiled kernels are kept on disk: see disk_cache.py and fingerprint.py. They read their arrays
-themselves where that is proven to work, else through Numba's dispatch: see proof.py,
+themselves if this is proven to work, else they are called through Numba's dispatch: see proof.py,
 array_argument.py and compilation.py.
 """
 
@@ -22,10 +23,9 @@ from rnea_control.kernels.compilation import compiled
 from rnea_control.kernels.proof import proven_entry
 
 _ENTRY = None if getattr(numba.config, "DISABLE_JIT", False) else proven_entry()
-# Whether machine code reads NumPy's arrays itself.
-READS_ARRAYS = _ENTRY is not None
+READS_ARRAYS = _ENTRY is not None  # True if machine code reads NumPy's arrays itself
 
-# Numba's notation for what the parameters of kernels are annotated with.
+# Numba's notation of the annotations of kernels.
 _NOTATION = {
     **{"Vector": "f8[::1]", "Matrix": "f8[:,::1]", "Matrices": "f8[:,:,::1]"},
     **{"IntVector": "i8[::1]", "int": "i8", "float": "f8", "bool": "b1", "None": "void"},
@@ -33,17 +33,17 @@ _NOTATION = {
 
 
 def kernel(signature: str = "", nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: compiles a function for `signature` now, so that no call ever does. An `inlined`
-    function becomes a kernel of its own beside.
+    """Decorator: compiles a function for `signature` at import, so that no call compiles. An
+    `inlined` function can also be made a kernel.
 
     Args:
-        signature: in Numba's notation; by default what the annotations say.
-        nogil: whether other Python threads may run during a call. That costs time: for long calls
+        signature: signature in Numba's notation; by default that of the annotations.
+        nogil: True if other Python threads may run during a call. This costs time: for long calls
             only.
     """
 
     def compile_now(function: Callable[..., Any]) -> Any:
-        function = getattr(function, "py_func", function)  # of an inlined one
+        function = getattr(function, "py_func", function)  # also for an inlined function
         arguments = function, signature or annotated(function), nogil, _ENTRY
         if compilation.collected is None:
             return compiled(*arguments)
@@ -56,8 +56,14 @@ def kernel(signature: str = "", nogil: bool = False) -> Callable[[Callable[..., 
 def kernel_on_demand(
     signature: str = "", nogil: bool = False
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: compiles a function at its first call, once however many threads make it;
-    arguments as of `kernel`. For what no tick needs, so that the node starts sooner."""
+    """Decorator: compiles a function at its first call; once, even if several threads call it. For
+    functions that no tick needs, so that the node starts sooner.
+
+    Args:
+        signature: signature in Numba's notation; by default that of the annotations.
+        nogil: True if other Python threads may run during a call. This costs time: for long calls
+            only.
+    """
 
     def defer(function: Callable[..., Any]) -> Any:
         lock = Lock()
@@ -70,7 +76,8 @@ def kernel_on_demand(
                     if not ready:
                         kinds = signature or annotated(function)
                         ready.append(compiled(function, kinds, nogil, _ENTRY))
-            # Later calls by name go straight to the kernel, those by reference through this one.
+            # Later calls by name go directly to the kernel, calls by reference through this
+            # function.
             names = function.__globals__
             if names.get(function.__name__) is compile_and_call:
                 names[function.__name__] = ready[0]
@@ -82,6 +89,6 @@ def kernel_on_demand(
 
 
 def annotated(function: Callable[..., Any]) -> str:
-    """The signature that the annotations of a function say, in Numba's notation."""
+    """Signature of a function's annotations in Numba's notation."""
     *arguments, result = (_NOTATION[kind] for kind in function.__annotations__.values())
     return f"{result}({', '.join(arguments)})"

@@ -1,9 +1,9 @@
-"""Kernels that call kernels by the address of their machine code, and arrays by theirs.
+"""Calls of kernels by the address of their machine code, and access to arrays by their address.
 
-What is called so is compiled once, and not optimized again in each caller. An address is a number
-that a caller gets in an array: no file on disk has one. It takes Numba's own calling convention,
-which is tested on two small kernels; where it is another, callers have a copy of what they
-call, and take longer to compile.
+A kernel called by address is compiled once, and not optimized again in each caller. The caller
+reads the address from an array, so no file on disk has one. The call uses Numba's own calling
+convention, which is tested on two small kernels. If the test fails, each caller has a copy of the
+called kernels, and takes longer to compile.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from rnea_control.kernels.kernel import annotated, kernel
 
 _PYTHON = bool(getattr(numba.config, "DISABLE_JIT", False))
 intrinsic: Any = _intrinsic
-_WORD, _INT, _ITEM = ir.IntType(64), ir.IntType(32), 8
+_WORD = ir.IntType(64)
+_INT = ir.IntType(32)
+_ITEM = 8  # size of a float64 and of an int64 in bytes
 
 
 def linked(function: Callable[..., Any]) -> Any:
-    """What kernels call a kernel by whose annotations say its signature: with its address, and a
-    tuple of its arguments."""
+    """Function by which kernels call a kernel of this signature, given by its annotations: called
+    with the kernel's address, and a tuple of its arguments."""
     if _PYTHON:
         return lambda code, arguments: function(*arguments)
     return _copied(function) if copies() else _by_address(annotated(source(function)))
@@ -54,7 +56,7 @@ def _by_address(signature: str) -> Any:
 
 
 def _cast(context: Any, builder: ir.IRBuilder, values: Any, kinds: Any, wanted: Any) -> list[Any]:
-    """What is in a tuple, each of the type that is wanted; arrays have theirs."""
+    """Entries of a tuple, each cast to the type that is wanted; arrays unchanged."""
     return [
         value if isinstance(kind, types.Array) else context.cast(builder, value, has, kind)
         for value, has, kind in zip(
@@ -104,18 +106,18 @@ else:
 
 
 def c_address(function: Any) -> int:
-    """The address of a function of C that ctypes has loaded, for `call_c`."""
+    """Address of a C function that ctypes has loaded, for `call_c`."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @intrinsic
 def call_c(typing: Any, code: Any, arguments: Any) -> Any:
-    """Calls a function of C at an address with integers and pointers, and returns its int."""
+    """Calls a C function at an address with integers and pointers, and returns its int."""
 
     def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
         integers = [types.int64] * len(arguments)
         given = _cast(context, builder, values[1], arguments.types, integers)
-        # Pointers and 64-bit integers go the same way on x86-64 and AArch64.
+        # Pointers and 64-bit integers are passed in the same way on x86-64 and AArch64.
         of_code = ir.FunctionType(_INT, [_WORD] * len(given))
         answer = builder.call(builder.inttoptr(values[0], of_code.as_pointer()), given)
         return builder.sext(answer, _WORD)
@@ -125,7 +127,7 @@ def call_c(typing: Any, code: Any, arguments: Any) -> Any:
 
 @intrinsic
 def copy_bytes(typing: Any, where: Any, size: Any, into: Any) -> Any:
-    """Copies so many bytes at an address into the beginning of an array of bytes."""
+    """Copies `size` bytes at the address `where` to the beginning of the byte array `into`."""
 
     def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
         target = context.make_array(of_call.args[2])(context, builder, values[2]).data
@@ -138,8 +140,7 @@ def copy_bytes(typing: Any, where: Any, size: Any, into: Any) -> Any:
 
 @intrinsic
 def fence(typing: Any) -> Any:
-    """What was written before is seen by other threads before what is written after, and what they
-    have written likewise."""
+    """Full memory fence: neither compiler nor processor moves reads and writes across it."""
 
     def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
         builder.fence("seq_cst")
@@ -168,14 +169,14 @@ def _sum(rows: FloatArray, column: int) -> float:
 
 @cache
 def copies() -> bool:
-    """Whether callers have copies of kernels here, instead of calling them by their addresses."""
+    """True if callers have copies of kernels here, instead of calling them by their addresses."""
     return bool(objection(_objection, "Kernels take longer to compile"))
 
 
 def _objection() -> str:
     code = address(_sum)
     if code is None:
-        return ""  # nothing is compiled yet, only collected
+        return ""  # kernels are only collected, not compiled yet
     call_sum = _by_address(_SUM)
 
     def sum_there(there: IntArray) -> float:
@@ -184,4 +185,4 @@ def _objection() -> str:
     rows = np.arange(12.0).reshape(4, 3)
     total = kernel("f8(i8[::1])")(sum_there)(np.array([code, rows.ctypes.data, 4, 1]))
     right = total == 22.0 and rows[:, 1].tolist() == [0.0, 1.0, 2.0, 3.0] and rows[3, 2] == 11.0
-    return "" if right else "a kernel that is called by its address does not do what it does"
+    return "" if right else "a kernel that is called by its address gives wrong results"

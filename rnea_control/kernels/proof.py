@@ -1,9 +1,9 @@
-"""Whether kernels may read NumPy's arrays themselves: tested at import, on arrays of many kinds.
+"""Test at import, on arrays of many kinds, that kernels may read NumPy's arrays themselves.
 
-`array_argument.py` relies on what NumPy, Numba and llvmlite keep private. Here a small kernel must
-read every array right that it should accept, and refuse all others, once the pointers that it
-follows are found right. On any difference, kernels are called through Numba's dispatch
-(compilation.py). A call then takes one or two microseconds more; nothing else changes.
+`array_argument.py` relies on private parts of NumPy, Numba and llvmlite. Here the pointers that a
+kernel follows are checked first; then a small kernel must read every valid array correctly and
+refuse every other. On any difference, kernels are called through Numba's dispatch (compilation.py).
+A call then takes one or two microseconds more; nothing else changes.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import numpy as np
 
 from rnea_control.kernels.compilation import ENTRY_MODULE, EntrySignature, compiled, objection
 
-# Set to anything but 0 or an empty string, it asks for Numba's dispatch.
+# Environment variable that selects Numba's dispatch; 0 and an empty string do not.
 DISPATCH_VARIABLE = "RNEA_CONTROL_NUMBA_DISPATCH"
-# The major versions whose records and interfaces are known.
+# Major versions whose records and interfaces are known.
 _KNOWN = {"NumPy": (np, ("1", "2")), "Numba": (numba, ("0",)), "llvmlite": (llvmlite, ("0",))}
 
 
 class _Subclass(np.ndarray):
-    """A subclass of ndarray: kernels accept it as well."""
+    """Subclass of ndarray, which kernels accept too."""
 
 
 def proven_entry() -> EntrySignature | None:
-    """The entry of `array_argument` if it works here; else None, and a warning that says why."""
+    """Entry of `array_argument` if it works here; else None, and a warning with the reason."""
     consequence = (
         "Kernels are called through Numba's own dispatch: each call takes one or two microseconds "
         "more"
@@ -53,7 +53,7 @@ def _objection() -> str | None:
         return "NumPy keeps its arrays in another way"
     kernel = compiled(_probe, signature, False, entry.entry_signature)
     counts, words = np.zeros(13, np.int64), np.arange(24, dtype=np.uint64).reshape(2, 3, 4)
-    octets = np.frombuffer(bytes(range(5)), np.uint8)  # read-only, and is only read
+    octets = np.frombuffer(bytes(range(5)), np.uint8)  # read-only, as its argument
     for rows in _taken():
         of_rows = [*rows.shape, rows.size, *rows.strides]
         of_words = [*words.shape, words.size, *words.strides]
@@ -74,7 +74,7 @@ def _objection() -> str | None:
 
 
 def _probe(rows: Any, counts: Any, octets: Any, words: Any) -> float:
-    """Hands back what it reads of its arguments."""
+    """Fills `counts` with all sizes and strides, and returns the sum of the last entries."""
     counts[0], counts[1] = rows.shape
     counts[2] = rows.size
     counts[3], counts[4] = rows.strides
@@ -97,7 +97,7 @@ def _taken() -> Iterator[np.ndarray]:
 
 
 def _refused() -> Iterator[np.ndarray]:
-    """Arrays that differ from those of every argument of the probe, most in one thing only."""
+    """Arrays that no argument of the probe may accept; most differ in one property only."""
     matrix = np.arange(1.0, 13.0).reshape(3, 4)
     yield from (matrix.T, matrix[:, ::2], matrix[::-1], np.broadcast_to(1.0, (3, 4)))
     yield from (np.array(1.0), np.zeros((2, 2, 2)), np.zeros(0), np.zeros((1, 1, 1, 1)))
@@ -107,5 +107,5 @@ def _refused() -> Iterator[np.ndarray]:
     read_only = matrix.copy()
     read_only.flags.writeable = False
     yield read_only
-    yield np.frombuffer(bytes(bytearray(24)), np.int64)  # read-only, too
+    yield np.frombuffer(bytes(bytearray(24)), np.int64)  # also read-only
     yield np.frombuffer(bytearray(97), np.uint8, 96, 1).view(np.float64).reshape(3, 4)  # unaligned

@@ -22,23 +22,32 @@ from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, dot, scal
 
 Quaternion = tuple[float, float, float, float]
 
-# Below this angle [rad] series of two terms are exact to rounding.
-_SMALL = 1e-4
+_SMALL = 1e-4  # angle below which series of two terms are exact to rounding [rad]
 
-# pi/2 in three parts, the first two of 33 bits each, so that their products with a whole number
-# below 2^20 are exact.
+# pi/2 in three parts, the first two with 33 bits each, so that their products with an integer below
+# 2^20 are exact.
 _PI_2_HIGH = 1.57079632673412561417e00
 _PI_2_MIDDLE = 6.07710050630396597660e-11
 _PI_2_LOW = 2.02226624879595063154e-21
 PI_2 = (_PI_2_HIGH, _PI_2_MIDDLE, _PI_2_LOW)
 LARGEST_ANGLE = 2.0**19
 
-_S1, _S2, _S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
-_S4, _S5, _S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
-_C1, _C2, _C3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
-_C4, _C5, _C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11
-# Of z in (s - r) / (r z) and (c - 1 + z / 2) / z^2 below.
+# Coefficients of the polynomial in z for (s - r) / (r z) in `sincos`.
+_S1 = -1.66666666666666324348e-01
+_S2 = 8.33333333332248946124e-03
+_S3 = -1.98412698298579493134e-04
+_S4 = 2.75573137070700676789e-06
+_S5 = -2.50507602534068634195e-08
+_S6 = 1.58969099521155010221e-10
 SINE = (_S1, _S2, _S3, _S4, _S5, _S6)
+
+# Coefficients of the polynomial in z for (c - 1 + z / 2) / z^2 in `sincos`.
+_C1 = 4.16666666666666019037e-02
+_C2 = -1.38888888888741095749e-03
+_C3 = 2.48015872894767294178e-05
+_C4 = -2.75573143513906633035e-07
+_C5 = 2.08757232129817482790e-09
+_C6 = -1.13596475577881948265e-11
 COSINE = (_C1, _C2, _C3, _C4, _C5, _C6)
 
 
@@ -47,11 +56,12 @@ def sincos(rows: Matrix, row: int, angle: int, sine: int, cosine: int, count: in
     """Sines and cosines of `count` angles [rad] in a row; `angle`, `sine` and `cosine` are first
     columns.
 
-    The recursions need both of every joint, and calls to the mathematics library one by one cost as
-    much as a third of a whole RNEA. This loop has no branch and no call, so that the compiler works
-    on four angles at a time. The method is the usual one [Cody, Waite 1980]: take off a multiple of
-    pi/2, in three parts so that nothing is lost, then the minimax polynomials that C libraries use
-    on [-pi/4, pi/4]. The error is at most one unit in the last place of 1.
+    The recursions need sine and cosine of every joint; single calls of the mathematics library take
+    a third of the time of a whole RNEA. This loop has no branch and no call, so that the compiler
+    vectorizes it for four angles at a time. It uses the usual method [Cody, Waite 1980]: subtract a
+    multiple of pi/2, in three parts so that no digits are lost, then evaluate the minimax
+    polynomials of C libraries on [-pi/4, pi/4]. The error is at most one unit in the last place
+    of 1.
     """
     for i in range(count):
         x = rows[row, angle + i]
@@ -70,7 +80,7 @@ def sincos(rows: Matrix, row: int, angle: int, sine: int, cosine: int, count: in
 
 @inlined
 def rotation_of_quaternion(e: Quaternion) -> Matrix3:
-    """The rotation matrix of a quaternion of any length but zero."""
+    """Rotation matrix of a quaternion of any nonzero length."""
     s = 2.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
     x, y, z = s * e[0], s * e[1], s * e[2]
     wx, wy, wz = e[3] * x, e[3] * y, e[3] * z
@@ -85,7 +95,7 @@ def rotation_of_quaternion(e: Quaternion) -> Matrix3:
 
 @inlined
 def product(a: Quaternion, b: Quaternion) -> Quaternion:
-    """The quaternion of the rotation by b, then by a."""
+    """Quaternion of the rotation by b, then by a."""
     return (
         a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
         a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
@@ -96,20 +106,20 @@ def product(a: Quaternion, b: Quaternion) -> Quaternion:
 
 @inlined
 def conjugate(e: Quaternion) -> Quaternion:
-    """The quaternion of the inverse rotation, for one of length 1."""
+    """Quaternion of the inverse rotation, for a quaternion of length 1."""
     return (-e[0], -e[1], -e[2], e[3])
 
 
 @inlined
 def normalized(e: Quaternion) -> Quaternion:
-    """The same rotation by a quaternion of length 1."""
+    """Quaternion of length 1 for the same rotation."""
     s = 1.0 / math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
     return (s * e[0], s * e[1], s * e[2], s * e[3])
 
 
 @inlined
 def quaternion_of_vector(w: Vector3) -> Quaternion:
-    """The quaternion of a rotation vector."""
+    """Quaternion of a rotation vector."""
     angle = math.sqrt(dot(w, w))
     s = 0.5 - angle * angle / 48.0 if angle < _SMALL else math.sin(0.5 * angle) / angle
     return (s * w[0], s * w[1], s * w[2], math.cos(0.5 * angle))
@@ -117,7 +127,7 @@ def quaternion_of_vector(w: Vector3) -> Quaternion:
 
 @inlined
 def vector_of_quaternion(e: Quaternion) -> Vector3:
-    """The rotation vector, at most pi long, of a quaternion of length 1."""
+    """Rotation vector, at most pi long, of a quaternion of length 1."""
     sign = 1.0 if e[3] >= 0.0 else -1.0
     x, y, z, w = sign * e[0], sign * e[1], sign * e[2], sign * e[3]
     s = math.sqrt(x * x + y * y + z * z)
@@ -127,7 +137,7 @@ def vector_of_quaternion(e: Quaternion) -> Vector3:
 
 @inlined
 def screw_translation(w: Vector3, v: Vector3) -> Vector3:
-    """The displacement in 1 s at constant body velocities v and w, in the initial body frame."""
+    """Displacement in 1 s at constant body velocities v and w, in the initial body frame."""
     angle = math.sqrt(dot(w, w))
     if angle < _SMALL:
         a, b = 0.5 - angle * angle / 24.0, 1.0 / 6.0 - angle * angle / 120.0
@@ -140,7 +150,7 @@ def screw_translation(w: Vector3, v: Vector3) -> Vector3:
 
 @inlined
 def screw_velocity(w: Vector3, p: Vector3) -> Vector3:
-    """The velocity v whose `screw_translation` with w is p."""
+    """Velocity v whose `screw_translation` with w is p."""
     angle = math.sqrt(dot(w, w))
     if angle < _SMALL:
         b = 1.0 / 12.0 + angle * angle / 720.0

@@ -1,11 +1,10 @@
-"""Compiles the kernels that a process lacks on all cores at once, before it needs them.
+"""Compiles missing kernels on all cores at once, before a process needs them.
 
-Kernels are compiled when the module that has them is imported: one after the other, for half
-a minute where none is on disk. `compiled_side_by_side` has a process of its own do that at the
-first one that is missing: it imports the modules without compiling anything, and lets as many
-workers as there are cores compile what was collected, the largest first. The kernels come from disk
-then. Whatever goes wrong with it, they are compiled as they are imported. What was done when it is
-interrupted is kept.
+Kernels are compiled when their module is imported: one after the other, for half a minute if none
+is on disk. `compiled_side_by_side` starts a separate process at the first missing kernel. This
+process imports the modules without compiling, and compiles the collected kernels in one worker for
+each core, the largest first. The importing process then loads the kernels from disk. If the
+separate process fails, kernels are compiled at their import; finished kernels stay on disk.
 """
 
 from __future__ import annotations
@@ -29,21 +28,20 @@ from rnea_control.child_process import command
 from rnea_control.kernels import compilation
 from rnea_control.kernels.disk_cache import NotOurs, at_first_miss, directories, prepare
 
-# How often it is told how far it has come, [s].
-REPORT_PERIOD = 1.0
-# How long another process that compiles is waited for, [s].
-LONGEST_TURN = 120.0
-# Readable by its owner only.
-LOCK = "compiling.private.lock"
+REPORT_PERIOD = 1.0  # period of progress reports [s]
+LONGEST_TURN = 120.0  # longest wait for another process that compiles [s]
+LOCK = "compiling.private.lock"  # readable by its owner only
 
 
 @contextmanager
 def compiled_side_by_side(*modules: str, tell: Callable[[str], None]) -> Iterator[None]:
-    """In this context, the first kernel that is not on disk has all those of some modules compiled.
+    """Context in which the first kernel that is not on disk starts the compilation of all kernels
+    of `modules`.
 
     Args:
-        modules: their names.
-        tell: is told how far it has come, once a second; what it raises ends the compilation.
+        modules: names of the modules.
+        tell: called with a progress report once a second; an exception from it ends the
+            compilation.
     """
     at_first_miss.append(lambda: _run(modules, tell))
     try:
@@ -54,7 +52,7 @@ def compiled_side_by_side(*modules: str, tell: Callable[[str], None]) -> Iterato
 
 def _run(modules: tuple[str, ...], tell: Callable[[str], None]) -> None:
     try:
-        # In a session of its own: a Ctrl-C is for the process that waits to answer.
+        # In its own session: a Ctrl-C goes only to the waiting process, which ends it.
         process = subprocess.Popen(
             command(__name__, *modules),
             stdin=subprocess.DEVNULL,
@@ -75,18 +73,18 @@ def _run(modules: tuple[str, ...], tell: Callable[[str], None]) -> None:
 
 
 def main(modules: list[str]) -> int:
-    """Compiles what is missing, and prints how far it has come."""
+    """Compiles missing kernels, and prints progress reports."""
     lock = _lock()
-    if lock is None:  # nothing can be kept either
+    if lock is None:  # no kernel can be kept either
         return 0
-    with _turn(lock), suppress(BrokenPipeError):  # nobody waits for it any more
+    with _turn(lock), suppress(BrokenPipeError):  # the waiting process has ended
         compilation.collected = []
         for name in modules:
             importlib.import_module(name)
         compilation.collected.sort(key=lambda each: -_size(each[0], set()))
         began, done, total = time.monotonic(), 0, len(compilation.collected)
-        gc.disable()  # what a compilation makes is kept to its end
-        # Forked, as the functions are here already; there are no other threads yet.
+        gc.disable()  # results of compilations are kept to the end
+        # Forked, as the functions are in memory already; there are no other threads yet.
         with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
             finished = pool.imap_unordered(_compile, range(total))
             told = -math.inf
@@ -106,7 +104,7 @@ def _compile(index: int) -> None:
 
 
 def _size(function: FunctionType, seen: set[Any]) -> int:
-    """Of the bytecode of a function and of the compiled ones that it reaches."""
+    """Size of the bytecode of a function and of the compiled functions that it reaches."""
     seen.add(function)
     size = len(function.__code__.co_code)
     for name in function.__code__.co_names:
@@ -118,7 +116,7 @@ def _size(function: FunctionType, seen: set[Any]) -> int:
 
 @contextmanager
 def _turn(lock: BinaryIO) -> Iterator[None]:
-    """Waits until no other process compiles: what that leaves on disk is not compiled again."""
+    """Waits until no other process compiles: its kernels on disk are not compiled again."""
     with lock:
         deadline = time.monotonic() + LONGEST_TURN
         while time.monotonic() < deadline:
@@ -132,8 +130,8 @@ def _turn(lock: BinaryIO) -> Iterator[None]:
 
 
 def _lock() -> BinaryIO | None:
-    """A file in the folder where kernels are kept; None if there is none. Only this user can open
-    it: whoever may read a file may lock it, and hold up the start of everybody else."""
+    """Lock file in the folder of the kernels; None without a folder. Only this user can open it: a
+    user with read permission could lock it, and delay the start of all other processes."""
     for folder in directories(__file__):
         with suppress(NotOurs, OSError):
             prepare(folder)

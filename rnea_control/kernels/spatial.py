@@ -1,13 +1,13 @@
-"""Spatial vectors and articulated inertias as tuples, and how these, vectors and matrices stand in
-the rows of arrays.
+"""Spatial vectors and articulated inertias as tuples, and functions to read and write them, vectors
+and matrices in rows of arrays.
 
 A spatial vector is a pair of vectors: motion is (linear, angular), force is (force, moment), both
-about the origin of the frame that they are expressed in. With R and p the rotation and position of
-a body's frame in its parent's, X takes motion from parent to body and X* force from body to parent
-[Featherstone 2008, sec. 2.8].
+about the origin of the frame in which they are expressed. With R and p the rotation and position of
+a body's frame in its parent's frame, X maps motion from parent to body and X* force from body to
+parent [Featherstone 2008, sec. 2.8].
 
-An articulated inertia, that of a body with the joints beyond it free to move, maps a linear
-acceleration a and an angular one alpha to force and moment,
+An articulated inertia, the inertia of a body with the joints beyond it free to move, maps a linear
+acceleration a and an angular acceleration alpha to force and moment,
 
     f = M a + H alpha,    n = H^T a + J alpha
 
@@ -33,25 +33,25 @@ ZERO: Spatial = (vectors.ORIGIN, vectors.ORIGIN)
 
 @inlined
 def vector_at(rows: Matrix, row: int, column: int) -> Vector3:
-    """The vector that starts at `column` of a row."""
+    """Vector that starts at `column` of a row."""
     return (rows[row, column], rows[row, column + 1], rows[row, column + 2])
 
 
 @inlined
 def symmetric_at(rows: Matrix, row: int, column: int) -> Symmetric3:
-    """The symmetric matrix that starts at `column` of a row."""
+    """Symmetric matrix that starts at `column` of a row."""
     return vector_at(rows, row, column) + vector_at(rows, row, column + 3)
 
 
 @inlined
 def matrix_at(rows: Matrix, row: int, column: int) -> Matrix3:
-    """The matrix that starts at `column` of a row."""
+    """Matrix that starts at `column` of a row."""
     return symmetric_at(rows, row, column) + vector_at(rows, row, column + 6)
 
 
 @inlined
 def pose_at(rows: Matrix, row: int, column: int) -> tuple[Matrix3, Vector3]:
-    """The rotation and the position after it that start at `column` of a row."""
+    """Rotation that starts at `column` of a row, and position that follows it."""
     return matrix_at(rows, row, column), vector_at(rows, row, column + 9)
 
 
@@ -99,13 +99,13 @@ def scale(s: float, a: Spatial) -> Spatial:
 
 @inlined
 def dot(force: Spatial, motion: Spatial) -> float:
-    """The power of a force along a motion."""
+    """Power of a force along a motion."""
     return vectors.dot(force[0], motion[0]) + vectors.dot(force[1], motion[1])
 
 
 @inlined
 def to_child(R: Matrix3, p: Vector3, motion: Spatial) -> Spatial:
-    """X m: a motion of the parent's frame, seen in the child's."""
+    """X m: transforms a motion from the parent's frame to the child's."""
     linear, angular = motion
     at_child = vectors.add(linear, cross(angular, p))
     return rotate_back(R, at_child), rotate_back(R, angular)
@@ -113,26 +113,26 @@ def to_child(R: Matrix3, p: Vector3, motion: Spatial) -> Spatial:
 
 @inlined
 def to_parent(R: Matrix3, p: Vector3, force: Spatial) -> Spatial:
-    """X* f: a force of the child's frame, seen in the parent's."""
+    """X* f: transforms a force from the child's frame to the parent's."""
     f = rotate(R, force[0])
     return f, vectors.add(rotate(R, force[1]), cross(p, f))
 
 
 @inlined
 def cross_motion(v: Spatial, m: Spatial) -> Spatial:
-    """v x m: the rate at which a motion m that moves with v changes."""
+    """v x m: derivative of a motion m that moves with v."""
     return vectors.add(cross(v[1], m[0]), cross(v[0], m[1])), cross(v[1], m[1])
 
 
 @inlined
 def cross_force(v: Spatial, f: Spatial) -> Spatial:
-    """v x* f: the rate at which a force f that moves with v changes."""
+    """v x* f: derivative of a force f that moves with v."""
     return cross(v[1], f[0]), vectors.add(cross(v[1], f[1]), cross(v[0], f[0]))
 
 
 @inlined
 def at(rows: Matrix, row: int, column: int) -> Spatial:
-    """The six numbers that start at `column` of a row."""
+    """Spatial vector that starts at `column` of a row."""
     return vector_at(rows, row, column), vector_at(rows, row, column + 3)
 
 
@@ -152,7 +152,8 @@ def add_to(rows: Matrix, row: int, column: int, a: Spatial) -> None:
 
 @inlined
 def rigid_body(inertia: tuple[float, Vector3, Symmetric3]) -> Articulated:
-    """That of a rigid body with this mass m, first moment mc, and inertia about the origin."""
+    """Articulated inertia of a rigid body with mass m, first moment mc, and inertia about the
+    origin."""
     m, (x, y, z), about_origin = inertia
     M = (m, 0.0, 0.0, m, 0.0, m)
     return M, (0.0, z, -y, -z, 0.0, x, y, -x, 0.0), about_origin
@@ -160,7 +161,7 @@ def rigid_body(inertia: tuple[float, Vector3, Symmetric3]) -> Articulated:
 
 @inlined
 def articulated_at(rows: Matrix, row: int, column: int) -> Articulated:
-    """The articulated inertia whose 21 numbers start at `column` of a row."""
+    """Articulated inertia whose 21 numbers start at `column` of a row."""
     M, H = symmetric_at(rows, row, column), matrix_at(rows, row, column + 6)
     return M, H, symmetric_at(rows, row, column + 15)
 
@@ -189,7 +190,7 @@ def add_articulated(rows: Matrix, row: int, column: int, A: Articulated) -> None
 
 @inlined
 def times_motion(A: Articulated, motion: Spatial) -> Spatial:
-    """The force for an acceleration."""
+    """Force for an acceleration."""
     M, H, J = A
     linear, angular = motion
     f = vectors.add(vectors.times_symmetric(M, linear), rotate(H, angular))
@@ -198,7 +199,7 @@ def times_motion(A: Articulated, motion: Spatial) -> Spatial:
 
 @inlined
 def times_axis(A: Articulated, S_linear: float, S_angular: float) -> Spatial:
-    """The force for an acceleration S = (s_linear z; s_angular z)."""
+    """Force for an acceleration S = (s_linear z; s_angular z)."""
     M, H, J = A
     along = (M[2], M[4], M[5]), H[6:]
     about = (H[2], H[5], H[8]), (J[2], J[4], J[5])
@@ -209,11 +210,11 @@ def times_axis(A: Articulated, S_linear: float, S_angular: float) -> Spatial:
 def less_outer_product(
     A: Articulated, U: Spatial, U_over_D: Spatial, rotor_share: float, revolute: bool
 ) -> Articulated:
-    """I^a = I^A - U U^T / D: what is left once the joint is free.
+    """I^a = I^A - U U^T / D: articulated inertia across the free joint.
 
-    Stabilized against rounding: along its own axis a free joint feels nothing but its rotor, so
-    I^a S = U armature / D. For a revolute joint these entries are computed so (`rotor_share` is
-    armature / D): as differences they would be rounding errors relative to I^A.
+    Stabilized against rounding: along its own axis a free joint transmits only its rotor's inertia,
+    so I^a S = U armature / D. For a revolute joint these entries are computed by this equation
+    (`rotor_share` is armature / D): as differences they would be rounding errors of I^A.
     """
     M, H, J = A
     (f, n), (g, h) = U, U_over_D
@@ -241,7 +242,7 @@ def less_outer_product(
 
 @inlined
 def inertia_to_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
-    """X* I X: the same about the parent's origin and in its axes."""
+    """X* I X: articulated inertia about the parent's origin and in the parent's axes."""
     M = vectors.rotated_symmetric(R, A[0])
     H = vectors.rotated(R, A[1])
     J = vectors.rotated_symmetric(R, A[2])

@@ -1,8 +1,8 @@
 """Vectors of three and matrices of nine numbers, as tuples for use in kernels.
 
-Tuples live in registers: an expression such as `add(a, cross(w, p))` compiles to plain arithmetic
-without an array. A matrix is its nine numbers row by row, a symmetric one its upper triangle (xx,
-xy, xz, yy, yz, zz).
+Tuples are kept in registers: an expression such as `add(a, cross(w, p))` compiles to plain
+arithmetic without an array. A matrix has its nine numbers row by row, a symmetric matrix its upper
+triangle (xx, xy, xz, yy, yz, zz).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def rotate_back(R: Matrix3, a: Vector3) -> Vector3:
 
 @inlined
 def turned_about_z(R: Matrix3, sine: float, cosine: float) -> Matrix3:
-    """R Rz, with Rz the rotation about z by the angle that has this sine and cosine"""
+    """R Rz, with Rz the rotation about z by the angle with this sine and cosine"""
     return (
         R[0] * cosine + R[1] * sine, R[1] * cosine - R[0] * sine, R[2],
         R[3] * cosine + R[4] * sine, R[4] * cosine - R[3] * sine, R[5],
@@ -103,9 +103,9 @@ def times_symmetric(S: Symmetric3, a: Vector3) -> Vector3:
 def rotated_symmetric(R: Matrix3, S: Symmetric3) -> Symmetric3:
     """R S R^T
 
-    S is zz times 1, plus an antisymmetric matrix of xz and yz, which turns like a vector, plus a
-    rest with two columns: R times these, times two rows of R^T; the trace gives one of its entries.
-    28 multiplications instead of 45.
+    S is split into zz times 1, an antisymmetric matrix of xz and yz, which rotates like a vector,
+    and a remainder with two columns: R times these columns, times two rows of R^T; the trace gives
+    one of its entries. 28 multiplications instead of 45.
     """
     a, b, d = S[0] - S[5], S[1], S[3] - S[5]
     c, e = S[2] + S[2], S[4] + S[4]
@@ -128,7 +128,7 @@ def rotated_symmetric(R: Matrix3, S: Symmetric3) -> Symmetric3:
 def rotated(R: Matrix3, A: Matrix3) -> Matrix3:
     """R A R^T
 
-    As for `rotated_symmetric`, in 40 multiplications instead of 54.
+    By the method of `rotated_symmetric`, in 40 multiplications instead of 54.
     """
     a, b, c, d = A[0] - A[8], A[1], A[3], A[4] - A[8]
     e, g = A[6] + A[2], A[7] + A[5]

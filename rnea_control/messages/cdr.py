@@ -1,11 +1,11 @@
-"""Reads CDR, the form in which messages travel over DDS.
+"""Reads CDR, the serialization of messages over DDS.
 
-A message is four bytes of encapsulation (two that say the byte order, two of options), then its
+A message has four bytes of encapsulation (two with the byte order, two with options), then its
 fields in order, each number at a multiple of its own size, counted from the first field [OMG
 DDSI-RTPS 2.5, sec. 10; OMG DDS-XTYPES 1.3, sec. 7.4, XCDR version 1]. The bytes between fields are
 arbitrary.
 
-What is read is not trusted.
+The bytes are not trusted: every length is checked before it is used.
 """
 
 from __future__ import annotations
@@ -23,22 +23,21 @@ from rnea_control.exceptions import CdrError, RneaControlError, plain
 from rnea_control.kernels.inlining import inlined
 
 HEADER = 4
-BIG_ENDIAN, LITTLE_ENDIAN = 0, 1
-BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN  # of this machine
-# The longest sequence of strings that is read: more would take time that a tick does not have.
-MOST_STRINGS = 1000
-LONGEST_TEXT = 200  # characters of an error that are repeated
-# All ones in a float64 that is infinite or NaN.
-EXPONENT = np.uint64(0x7FF0000000000000)
+BIG_ENDIAN = 0
+LITTLE_ENDIAN = 1
+BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN  # this machine
+MOST_STRINGS = 1000  # longest sequence of strings; a longer one takes too much of a tick
+LONGEST_TEXT = 200  # number of characters of an error that are repeated
+EXPONENT = np.uint64(0x7FF0000000000000)  # exponent bits; all ones if infinite or NaN
 
 
 @contextmanager
 def decoding(message: str) -> Iterator[None]:
-    """Within it, whatever goes wrong over the bytes of another process is a CdrError that names the
-    message: it is no bug of the thread that reads them, and must not end that.
+    """Context that converts any exception over the bytes of another process to a CdrError that
+    names the message, as these bytes must not end the thread that reads them.
 
     Raises:
-        RneaControlError: as the decoder says, or a CdrError.
+        RneaControlError: an error of the decoder, or a CdrError.
     """
     try:
         yield
@@ -50,18 +49,18 @@ def decoding(message: str) -> Iterator[None]:
 
 
 class CdrReader:
-    """Reads one field after the other, never beyond the end.
+    """Reads the fields one after the other, never beyond the end.
 
     Args:
         data: the whole message.
-        message: what error texts call it.
+        message: name of the message in errors.
 
     Attributes:
         position: offset of the next byte in `data`.
-        order: of the bytes of a number, as `struct` and NumPy write it.
+        order: byte order of numbers, in the notation of `struct` and NumPy.
 
     Raises:
-        CdrError: from every method, where the bytes end too early or cannot be what they should be.
+        CdrError: from every method, if the bytes end too early or are invalid.
     """
 
     def __init__(self, data: bytes, message: str) -> None:
@@ -77,7 +76,7 @@ class CdrReader:
         self._spans = [(0, 2)]
 
     def integer(self, field: str, signed: bool = False) -> int:
-        """One of four bytes."""
+        """Reads an integer of four bytes."""
         start = self._skip(field, 4, 4)
         return struct.unpack_from(self.order + ("i" if signed else "I"), self._data, start)[0]
 
@@ -100,19 +99,19 @@ class CdrReader:
         return [self.string(f"{field}[{i}]") for i in range(count)]
 
     def skip_numbers(self, field: str) -> tuple[int, int]:
-        """Passes over a sequence of float64; returns where its numbers start, and how many."""
+        """Skips a sequence of float64; returns the offset and the number of its numbers."""
         count = self.integer(field)
         start = self._skip(field, 8, 8 * count) if count else self.position
         return start, count
 
     def numbers(self, sequence: tuple[int, int]) -> FloatArray:
-        """Those of a sequence that `skip_numbers` has passed over."""
+        """Numbers of a sequence that `skip_numbers` has skipped."""
         start, count = sequence
         return np.frombuffer(self._data, f"{self.order}f8", count, start)
 
     def pattern(self) -> ByteArray:
-        """The bytes of the message, and masks that are 0 for those that no field has, which are
-        arbitrary, shape (2, size); but for the byte order only what was read counts."""
+        """Bytes of the message, and masks, shape (2, size). A mask is 0 for an arbitrary byte: one
+        that belongs neither to a field read so far nor to the byte order."""
         pattern = np.zeros((2, len(self._data)), dtype=np.uint8)
         pattern[0] = np.frombuffer(self._data, np.uint8)
         for start, end in self._spans:
@@ -135,15 +134,15 @@ class CdrReader:
 
 
 def boolean(data: bytes) -> bool | None:
-    """What a std_msgs/Bool says; None for bytes that are none."""
+    """Value of a std_msgs/Bool; None for invalid bytes."""
     right = len(data) > HEADER and data[0] == 0 and data[1] in (BIG_ENDIAN, LITTLE_ENDIAN)
     return data[HEADER] != 0 if right else None
 
 
 @inlined
 def word(data: ByteArray, start: int, big_endian: bool) -> Any:
-    """The four bytes from `start` on as an unsigned integer."""
-    first = np.uint64(start)  # an index with a sign might count from the end
+    """Four bytes from `start` on as an unsigned integer."""
+    first = np.uint64(start)  # a signed index could be negative and count from the end
     value = np.uint32(0)
     reversed_value = np.uint32(0)
     for i in range(4):  # compiles to one load, and one swap of bytes
@@ -155,7 +154,7 @@ def word(data: ByteArray, start: int, big_endian: bool) -> Any:
 
 @inlined
 def double_word(data: ByteArray, start: int, big_endian: bool) -> Any:
-    """The eight bytes from `start` on as the bits of a float64."""
+    """Eight bytes from `start` on as the bits of a float64."""
     first = np.uint64(start)
     value = np.uint64(0)
     reversed_value = np.uint64(0)
@@ -168,19 +167,20 @@ def double_word(data: ByteArray, start: int, big_endian: bool) -> Any:
 
 @inlined
 def is_finite(bits: int) -> bool:
-    """Whether the float64 with these bits is neither infinite nor NaN."""
+    """True if the float64 with these bits is neither infinite nor NaN."""
     return (bits & EXPONENT) != EXPONENT
 
 
 @inlined
 def aligned(position: int, alignment: int) -> int:
-    """The first offset from `position` on where a number of this size may stand."""
+    """First offset from `position` on that is aligned for a number of this size."""
     return position + (HEADER - position) % alignment
 
 
 @inlined
 def numbers_at(data: ByteArray, size: int, position: int, count: int, big_endian: bool) -> int:
-    """Where the float64 of the sequence at `position` start, if there are `count`; else -1."""
+    """Offset of the numbers of the float64 sequence at `position` if it has `count` numbers; else
+    -1."""
     position = aligned(position, 4)
     if position + 4 > size or word(data, position, big_endian) != count:
         return -1
@@ -190,13 +190,18 @@ def numbers_at(data: ByteArray, size: int, position: int, count: int, big_endian
 
 @inlined
 def goes_to(label: tuple[int, ...], size: int, message: ByteArray) -> bool:
-    """Whether a TransitionEvent goes to the state with this label, its bytes and the 0 after them;
-    `size`: of the message, which may be more than there is of it."""
+    """True if a TransitionEvent goes to the state with this label.
+
+    Args:
+        label: bytes of the label, and the 0 after them.
+        size: size of the message, which may be larger than `message`.
+        message: first bytes of the message.
+    """
     if not HEADER + 8 <= size <= message.shape[0] or message[0] != 0 or message[1] > LITTLE_ENDIAN:
         return False
     big_endian = message[1] == BIG_ENDIAN
     position, length = HEADER + 8, 0
-    for _ in range(3):  # the transition, where it started and where it goes: a number and a label
+    for _ in range(3):  # transition, start state and goal state: a number and a label each
         position = aligned(position + length + 1, 4)
         if position + 4 > size:
             return False

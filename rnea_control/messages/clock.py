@@ -1,4 +1,4 @@
-"""The time of a rosgraph_msgs/Clock message."""
+"""Time of a rosgraph_msgs/Clock message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ SECOND = 1_000_000_000  # [ns]
 
 
 def nanoseconds_of(message: CdrReader) -> int:
-    """The time [ns]; CdrError for bytes that are none, or a time that no clock shows."""
+    """Time of the message [ns]; raises CdrError for bytes that are not a Clock, and for an invalid
+    time."""
     seconds, nanoseconds = message.integer("sec", signed=True), message.integer("nanosec")
     if seconds < 0 or nanoseconds >= SECOND:
         raise CdrError(

@@ -1,6 +1,6 @@
-"""Commands, Float64MultiArray, to bytes and back.
+"""Encodes and decodes commands, Float64MultiArray messages.
 
-The layout in such a message is not read: ros2_control does not read it either.
+The layout of the message is not read: ros2_control does not read it either.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import Float64MultiArrayError
 from rnea_control.messages.cdr import BYTE_ORDER, HEADER, CdrReader
 
-# Where the numbers stand: after no dimensions, data_offset 0, the count, and four bytes that bring
-# them to a multiple of eight from the first field on.
+# Offset of the numbers: after the count of dimensions, 0, data_offset, 0, the count of numbers, and
+# four bytes that align the numbers to eight bytes from the first field on.
 _NUMBERS = HEADER + 16
-# Bytes before the message, which bring them to a multiple of eight in memory.
-_LEAD = 8 - HEADER
-# How many bytes a message may have beside its numbers.
-_LONGEST_LAYOUT = 4096
+_LEAD = 8 - HEADER  # bytes before the message that align its numbers to eight bytes in memory
+_LONGEST_LAYOUT = 4096  # largest number of bytes of a message beside its numbers
 
 
 class Float64MultiArrayEncoder:
-    """A serialized message of `size` numbers, encoded while they are written.
+    """Serialized message of `size` numbers.
 
     Attributes:
-        values: the numbers, shape (size,); what is written here is in the message at once.
+        values: the numbers, shape (size,), a view of the message: a number written here is in the
+            message at once.
         memory: the message.
     """
 
@@ -37,22 +36,22 @@ class Float64MultiArrayEncoder:
         self.values: FloatArray = np.frombuffer(data, np.float64, size, _LEAD + _NUMBERS)
 
     def encode(self) -> bytes:
-        """The message with `values` as they are now."""
+        """Copy of the message with the present `values`."""
         return bytes(self.memory)
 
 
 def decode_command(data: bytes, size: int, topic: str = "Float64MultiArray") -> FloatArray:
-    """The numbers of a message, shape (size,).
+    """Numbers of a message, shape (size,).
 
     Args:
         data: the message.
-        size: how many numbers it must have.
-        topic: what error texts call the message.
+        size: required number of numbers.
+        topic: name of the message in errors.
 
     Raises:
         CdrError: bytes that are not a Float64MultiArray.
-        Float64MultiArrayError: the wrong count of numbers, one that is not finite, or a layout that
-            takes long to read.
+        Float64MultiArrayError: a wrong number of numbers, a number that is not finite, or a layout
+            that takes long to read.
     """
     longest = _LONGEST_LAYOUT + 8 * size
     if len(data) > longest:

@@ -1,10 +1,9 @@
-"""Reads the controlled joints out of serialized JointState messages, and refuses bad ones.
+"""Reads the controlled joints from serialized JointState messages, and refuses invalid messages.
 
-joint_state_broadcaster keeps no order, mixes in other joints, and leaves fields empty or NaN:
-joints are matched by name, and every number is checked. A publisher repeats the same names in every
-message. Where they stand, and which number belongs to which joint, is found once; a message whose
-bytes up to the numbers are the same is then decoded by one compiled call, which compares no names
-and allocates nothing.
+joint_state_broadcaster keeps no order of joints, includes other joints, and leaves fields empty or
+NaN. Therefore joints are matched by name, and every number is checked. A publisher repeats the same
+names in every message: their layout is determined once. A message with the same bytes up to the
+numbers is then decoded by one compiled call, which compares no names and allocates nothing.
 """
 
 from __future__ import annotations
@@ -19,21 +18,22 @@ from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.messages import cdr
 
-# What decoding reports in place of a stamp.
-OTHER_LAYOUT, REFUSED = -1, -2
+# Results of decoding in place of a stamp.
+OTHER_LAYOUT = -1  # the message has another layout
+REFUSED = -2  # wrong number of values, or a value that is not finite
 
-# Where frame_id starts: after the header and the stamp.
-_FRAME_ID = cdr.HEADER + 8
+_FRAME_ID = cdr.HEADER + 8  # offset of frame_id, after the header and the stamp
 _SIGN = 1 << 31
 _SECOND = 1_000_000_000
 
 
 def measured_efforts(data: bytes, joints: Sequence[str]) -> FloatArray:
-    """The efforts of `joints` in a serialized message, shape (nv,), [Nm] or [N] if the hardware
-    keeps to ROS's units.
+    """Efforts of `joints` in a serialized message, shape (nv,), [Nm] or [N] if the hardware uses
+    ROS units.
 
-    NaN for joints that the message does not name, where its efforts are empty or not one for each
-    name, and where they are not finite. It reads every name, and allocates: not for the tick.
+    NaN for a joint that the message does not name, for an effort that is not finite, and for all
+    joints if the message does not have one effort for each name. Reads every name, and allocates:
+    not for a tick.
 
     Raises:
         CdrError: bytes that are not a JointState.
@@ -47,7 +47,7 @@ def measured_efforts(data: bytes, joints: Sequence[str]) -> FloatArray:
 
 
 class JointStateFields:
-    """Where the fields of one message stand; CdrError for bytes that are not a JointState."""
+    """Offsets of the fields of one message; raises CdrError for bytes that are not a JointState."""
 
     def __init__(self, data: bytes) -> None:
         self.reader = reader = cdr.CdrReader(data, "joint_states")
@@ -62,12 +62,12 @@ class JointStateFields:
 
 
 class Layout:
-    """What all messages with the same frame_id and joint names have in common.
+    """Common layout of all messages with the same frame_id and joint names.
 
     Attributes:
-        pattern: the bytes from frame_id to the end of the names, and masks that are 0 for the
-            arbitrary ones in between, shape (2, n); the first two stand for the byte order.
-        indices: number of values, then where each controlled joint's value stands among them.
+        pattern: first two bytes of the message, which give the byte order, then the bytes from
+            frame_id to the end of the names; and masks, 0 for arbitrary bytes; shape (2, n).
+        indices: number of values, then the index of each controlled joint's value.
     """
 
     def __init__(self, data: bytes, joints: tuple[str, ...]) -> None:
@@ -92,7 +92,7 @@ class Layout:
 
 
 def refusal(data: bytes, joints: Sequence[str]) -> JointStateError:
-    """The error for a message of a known layout; CdrError if it is truncated."""
+    """Error for a message of a known layout; raises CdrError if the message is truncated."""
     message = JointStateFields(data)
     for name, (_, count) in (("position", message.positions), ("velocity", message.velocities)):
         if count != len(message.names):
@@ -119,9 +119,9 @@ def refusal(data: bytes, joints: Sequence[str]) -> JointStateError:
 def decode_state(
     data: ByteArray, size: int, pattern: ByteArray, indices: IntArray, bits: WordArray
 ) -> int:
-    """The stamp [ns] of a message of this layout, or why there is none, negative.
+    """Stamp [ns] of a message of this layout, or OTHER_LAYOUT or REFUSED.
 
-    Fills `bits`, shape (2, nv), with the positions and velocities that stand at `indices[1:]`.
+    Fills `bits`, shape (2, nv), with the positions and velocities at `indices[1:]`.
     """
     end = _FRAME_ID + pattern.shape[1] - 2
     if size < end or size > data.shape[0]:

@@ -1,7 +1,7 @@
-"""Turns serialized JointTrajectory messages into arrays in the controller's joint order.
+"""Decodes serialized JointTrajectory messages to arrays in the controller's joint order.
 
 rclpy takes ten milliseconds to make Python objects of a thousand points, and holds the
-interpreter's lock meanwhile; decoding the bytes takes less than one.
+interpreter's lock meanwhile; decoding the bytes takes less than a millisecond.
 """
 
 from __future__ import annotations
@@ -23,41 +23,40 @@ from rnea_control.kernels.kernel import kernel
 from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader, aligned, double_word, word
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
-# The longest trajectory that is read.
-MOST_POINTS = 100_000
-# A point has at least four counts and a duration, in bytes.
-_SMALLEST_POINT = 24
-_SIGN, _WORD = 1 << 31, 1 << 32
+MOST_POINTS = 100_000  # longest trajectory that is read
+_SMALLEST_POINT = 24  # bytes of a point without numbers: four counts and a duration
+_SIGN = 1 << 31  # sign bit of a 32-bit integer
+_WORD = 1 << 32  # number of values of a 32-bit integer
 
 
 @dataclass(frozen=True)
 class JointTrajectoryMessage:
-    """The n points of a JointTrajectory, as arrays."""
+    """Points of a JointTrajectory, n in number, as arrays."""
 
-    stamp: int  # of its header, [ns]; 0 means now
+    stamp: int  # stamp of the header, [ns]; 0 means now
     times: FloatArray  # time_from_start of each point, shape (n,), [s]
-    # Positions, velocities, accelerations and efforts, shape (4, n, nv); 0 where a point does not
-    # have them, or the message does not name the joint.
+    # Positions, velocities, accelerations and efforts, shape (4, n, nv); 0 if a point does not have
+    # the field, or the message does not name the joint.
     fields: FloatArray
-    has: BoolArray  # which points have which of these fields, shape (4, n)
-    joints: BoolArray  # which controlled joints the message names, shape (nv,)
+    has: BoolArray  # True if a point has the field, shape (4, n)
+    joints: BoolArray  # True if the message names the controlled joint, shape (nv,)
 
 
 def decode_trajectory(
     joints: Sequence[str], data: bytes, partial: bool = False
 ) -> JointTrajectoryMessage:
-    """The trajectory in the bytes of a message.
+    """Decodes the bytes of a message.
 
     Args:
-        joints: the controlled ones, in the order of the arrays' columns.
+        joints: names of the controlled joints, in the order of the arrays' columns.
         data: the message.
-        partial: whether it may leave controlled joints out.
+        partial: True if the message may leave out controlled joints.
 
     Raises:
-        TrajectoryJointsError: joints that are unknown, missing or given twice, or none at all.
-        TrajectoryPointsError: fields of the wrong size, bytes that are not a JointTrajectory. The
-            values themselves are not checked: they may be NaN, times may fall, and points may
-            have no field at all.
+        TrajectoryJointsError: a joint is unknown, missing or given twice, or no joint is named.
+        TrajectoryPointsError: fields of the wrong size, or bytes that are not a JointTrajectory.
+            The values are not checked: they may be NaN, times may decrease, and points may have no
+            field at all.
     """
     try:
         reader = CdrReader(data, "joint_trajectory")
@@ -96,7 +95,7 @@ def decode_trajectory(
 
 
 def _columns(names: Sequence[str], joints: Sequence[str], partial: bool) -> IntArray:
-    """The index of the controlled joint that each name belongs to, shape (len(names),)."""
+    """Index of the controlled joint of each name, shape (len(names),)."""
     if not names:
         raise TrajectoryJointsError(
             "joint_names is empty; it must name the joints that the points' values belong to"
@@ -128,10 +127,10 @@ def _read_points(
     bits: WordArray,
     times: FloatArray,
 ) -> int:
-    """Reads points from `position` on, as many as `times` holds; returns how many there were.
+    """Reads points from `position` on, at most the size of `times`; returns their number.
 
-    Fills how many numbers each field of a point has, shape (4, n), and the numbers themselves at
-    their `columns`, shape (4, n, nv).
+    Fills `counts` with the number of numbers in each field of a point, shape (4, n), and `bits`
+    with the numbers at their `columns`, shape (4, n, nv).
     """
     size = data.shape[0]
     for i in range(times.shape[0]):

@@ -1,11 +1,10 @@
-"""`StateIntake`: the states of the arm as they come, of one publisher, and in their own time.
+"""`StateIntake`: decodes the joint states of one publisher, and computes their time.
 
-The controller's loop and the sentinel take every state by one; what a state means for the arm is
-theirs. Publishers are told apart by their GIDs. Where these are not known, by the numbers that each
-gives its messages: two series of numbers that are apart.
+The controller's loop and the sentinel each receive every state through a `StateIntake`; they decide
+what a state means for the arm. Publishers are identified by their GIDs; without GIDs by the
+sequence numbers of their messages, if these are far apart.
 
-What is known of the states is the rows of two arrays, so that machine code and Python read and
-write the same.
+The data about the states are rows of two arrays, which machine code and Python share.
 """
 
 from __future__ import annotations
@@ -21,43 +20,53 @@ from rnea_control.exceptions import AnothersState, CdrError, JointStateError, Ot
 from rnea_control.kernels.inlining import inlined
 from rnea_control.messages.joint_state import OTHER_LAYOUT, Layout, decode, refusal
 
-# Rows of the numbers. Of the publisher that is followed: whether its GID is known, the two words of
-# that, and the number of its next message, -1 where it gives none. `missed`, `begun`, the stamp
-# that time is counted from, `stamp`, by how much time is ahead of that, and the most that it was,
-# [ns]; the stamp after which states are counted, [ns], and how many have been, lost ones too.
-GID_KNOWN, GID_LOW, GID_HIGH, NEXT, MISSED, BEGUN, ORIGIN, STAMP, AHEAD, MOST_AHEAD = range(10)
-COUNTED_FROM, COUNTED = 10, 11
-# Rows of the times, [s]: `time`, `came_at`, `interval` and `period`; when the last state was
-# placed; when the followed publisher was heard, and `silence`.
-TIME, CAME_AT, INTERVAL, PERIOD, PLACED_AT, HEARD_AT, SILENCE = range(7)
-NUMBERS, TIMES = 12, 7
+# Rows of the integers.
+GID_KNOWN = 0  # 1 if the GID of the followed publisher is known
+GID_LOW = 1  # first word of that GID
+GID_HIGH = 2  # second word of that GID
+NEXT = 3  # sequence number of the followed publisher's next message; -1 without sequence numbers
+MISSED = 4  # `missed`
+BEGUN = 5  # `begun`
+ORIGIN = 6  # stamp at time 0 [ns]
+STAMP = 7  # `stamp` [ns]
+AHEAD = 8  # difference of the time to the stamps [ns]
+MOST_AHEAD = 9  # largest difference since the last call of `most_ahead` [ns]
+COUNTED_FROM = 10  # stamp after which states are counted [ns]
+COUNTED = 11  # number of counted states, lost states included
+NUMBERS = 12
+# Rows of the times.
+TIME = 0  # `time` [s]
+CAME_AT = 1  # `came_at` [s]
+INTERVAL = 2  # `interval` [s]
+PERIOD = 3  # `period` [s]
+PLACED_AT = 4  # time of the steady clock at the last call of `place` [s]
+HEARD_AT = 5  # time of the steady clock at the last message of the followed publisher [s]
+SILENCE = 6  # `silence` [s]
+TIMES = 7
 
-# A number this much higher than the last one is still the same publisher's.
-MOST_MISSED = 1000
+MOST_MISSED = 1000  # largest gap in the sequence numbers of one publisher
 
-# States over which the distance of their stamps is averaged, at most.
-MOST_COUNTED = 4096
-# Time that is ahead of the stamps goes on slower by this part of it, so that it never runs away.
-SLOWER = 256
+MOST_COUNTED = 4096  # largest number of states over which the distance of stamps is averaged
+SLOWER = 256  # time ahead of the stamps advances slower by 1 / SLOWER, so that the lead is bounded
 
-# The longest message that is read, in bytes; a thousand joints take less than half.
-LONGEST = 1 << 17
-# How many lists of names are remembered.
-LAYOUTS = 8
+LONGEST = 1 << 17  # longest message that is read, in bytes; a thousand joints take less than half
+LAYOUTS = 8  # largest number of message layouts that are kept
 
 
 @inlined
 def follow(
     n: IntArray, t: FloatArray, number: int, known: int, low: int, high: int, now: float
 ) -> bool:
-    """Whether a message is of the publisher that is followed: of the one that came first, until it
-    falls silent.
+    """True if a message is from the followed publisher: the first publisher, until it has been
+    silent for `silence`.
 
     Args:
-        n, t: the rows.
-        number: its publisher's count of it; -1 where that is not known.
-        known, low, high: whether its publisher's GID is known, and the words of that.
-        now: by the steady clock, [s].
+        n: the integers.
+        t: the times.
+        number: sequence number of the message; -1 if unknown.
+        known: 1 if the publisher's GID is known, else 0.
+        low, high: words of the publisher's GID.
+        now: time of the steady clock, [s].
     """
     missed = 0 if number < 0 or n[NEXT] < 0 else number - n[NEXT]
     another = known != n[GID_KNOWN] or low != n[GID_LOW] or high != n[GID_HIGH]
@@ -75,26 +84,26 @@ def follow(
 
 @inlined
 def gap(n: IntArray, t: FloatArray, stamp: int) -> float:
-    """From the state that was placed last to a stamp [ns], [s]; 0 for the first one."""
+    """Time from the last placed state to a stamp [ns], in [s]; 0 for the first state."""
     return (stamp - n[STAMP]) * 1e-9 if n[BEGUN] else 0.0
 
 
 @inlined
 def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step: int) -> None:
-    """Gives a state its time: as the stamps go if `time` is NaN; else time goes on from there.
+    """Sets the time of a state: by the stamps if `time` is NaN; else time continues from `time`.
 
-    Where stamps come late, from a simulation's clock, they stand still or creep while the arm moves
-    on. There time goes on by `step`, [ns], with each state, lost ones too, and waits for no stamp:
-    it is ahead of the stamps until they have caught up. States that share a stamp because their
-    clock is slow are closer together than `step`: on average as the stamps go.
+    Late stamps, from a simulation's clock, stand still or advance slowly while the arm moves. Then
+    time advances by `step`, [ns], with each state, lost states included: it is ahead of the stamps
+    until they have caught up. If states share a stamp because their clock has coarse steps, they
+    are closer together than `step`: time then advances by the mean distance of the stamps.
     """
     period = gap(n, t, stamp)
     states = 1 + n[MISSED]
     if n[BEGUN] == 0:
         n[STAMP] = n[COUNTED_FROM] = stamp
-        n[COUNTED] = -states  # this one is none after it
+        n[COUNTED] = -states  # the first state is not after its stamp
     n[COUNTED] += states
-    if n[COUNTED] > MOST_COUNTED:  # what was long ago counts less and less
+    if n[COUNTED] > MOST_COUNTED:  # old states lose weight
         n[COUNTED] //= 2
         n[COUNTED_FROM] += (stamp - n[COUNTED_FROM]) // 2
     mean = (stamp + n[AHEAD] - n[COUNTED_FROM]) // max(n[COUNTED], 1)
@@ -116,7 +125,7 @@ def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step:
 
 
 def _read(array: str, row: int, kind: type) -> Any:
-    """The attribute that is a row of an array."""
+    """Property for a row of an array."""
     return property(lambda intake: kind(getattr(intake, array)[row]))
 
 
@@ -124,25 +133,27 @@ class StateIntake:
     """Takes serialized states.
 
     Args:
-        joints: the controlled ones, in order.
-        silence: for how long nothing must have come from a publisher before another one is
-            followed, [s].
+        joints: names of the controlled joints, in order.
+        silence: time without messages of the followed publisher after which another is followed,
+            [s].
 
     Attributes:
-        q, v: of the last state that was taken, shape (nv,).
-        message: its bytes; None before there is one.
-        rows, bits: q and v, shape (2, nv), and the same as words.
-        buffer: the last message, and what comes after it.
-        layouts: those of the latest publishers, at most `LAYOUTS`, the one decoded last first, by
-            which machine code goes.
-        numbers, times: what is known of the states.
-        begun: whether a state has been placed in time.
-        missed: states that their publisher counted right before the last one, and that never came.
-        stamp: of the state that was placed last, [ns].
-        time: the same, counted from the first one, [s].
-        came_at: when the last one with a new stamp came, by the steady clock, [s].
-        interval: since the state before came, by the steady clock, [s]; NaN for the first one.
-        period: since the stamp of the state before, [s]; 0 if time goes on from elsewhere.
+        q, v: positions and velocities of the last accepted state, shape (nv,).
+        message: bytes of that state; None before the first.
+        rows: q and v in one array, shape (2, nv).
+        bits: the same memory as words.
+        buffer: memory for messages; begins with the last message.
+        layouts: layouts of the latest publishers, at most `LAYOUTS`, the last used layout first;
+            machine code uses the first.
+        numbers, times: data about the states; rows as at the top of this module.
+        begun: True if a state has been placed in time.
+        missed: number of messages lost directly before the last one, by the sequence numbers.
+        stamp: stamp of the last placed state, [ns].
+        time: time of the last placed state, counted from the first, [s].
+        came_at: arrival of the last state with a new stamp, by the steady clock, [s].
+        interval: time since the arrival of the state before, by the steady clock, [s]; NaN for the
+            first state.
+        period: difference to the stamp of the state before, [s]; 0 if time was set by the caller.
     """
 
     begun = _read("numbers", BEGUN, bool)
@@ -166,7 +177,7 @@ class StateIntake:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets time and publisher: the next state is the first one."""
+        """Forgets time and publisher: the next state is the first."""
         self.message: bytes | None = None
         self.numbers[:] = 0
         self.numbers[NEXT] = -1
@@ -175,18 +186,19 @@ class StateIntake:
         self.times[[CAME_AT, HEARD_AT]] = -math.inf
 
     def take(self, message: bytes, number: int | None, publisher: bytes | None, now: float) -> int:
-        """Fills `q` and `v`; returns the stamp, [ns], which is 0 where the publisher left it empty.
+        """Fills `q` and `v`; returns the stamp, [ns], which is 0 if the publisher left it empty.
 
         Args:
-            message: a serialized JointState.
-            number: its publisher's count of it; None where that is not known.
-            publisher: the GID of that, 16 bytes; None where it is not known.
-            now: when it came, by the steady clock, [s].
+            message: serialized JointState.
+            number: sequence number of the message; None if unknown.
+            publisher: GID of the publisher, 16 bytes; None if unknown.
+            now: arrival of the message, by the steady clock, [s].
 
         Raises:
-            OtherJoints: it is of another device.
-            AnothersState: it is of another publisher.
-            CdrError, JointStateError: it is of no use. After each, all stays as it was.
+            OtherJoints: the message names only joints of another device.
+            AnothersState: the message is from another publisher.
+            CdrError, JointStateError: the message is invalid. After each error the object is
+                unchanged.
         """
         try:
             stamp = self.decode(message)
@@ -205,12 +217,12 @@ class StateIntake:
         return stamp
 
     def decode(self, data: bytes) -> int:
-        """Fills `q` and `v`; returns the stamp as `take` does.
+        """Fills `q` and `v`; returns the stamp, [ns], which is 0 if the publisher left it empty.
 
         Raises:
             CdrError: bytes that are not a JointState.
-            JointStateError: names the joint and what is wrong.
-            `q` and `v` then stay as they were.
+            JointStateError: an invalid message; names the joint and the fault. After each error `q`
+                and `v` are unchanged.
         """
         size = len(data)
         if size > LONGEST:
@@ -239,25 +251,25 @@ class StateIntake:
             raise AnothersState("joint_states come from a second publisher too")
 
     def time_of(self, stamp: int) -> float:
-        """The time of a stamp [ns], [s]."""
+        """Time of a stamp [ns], in [s]."""
         return (stamp - int(self.numbers[ORIGIN])) * 1e-9
 
     def gap(self, stamp: int) -> float:
-        """See the function of that name."""
+        """Time from the last placed state to a stamp [ns], in [s]; 0 for the first state."""
         return float(gap(self.numbers, self.times, stamp))
 
     def place(self, stamp: int, now: float, time: float = math.nan, step: int = 0) -> None:
-        """Gives the state that was taken its time.
+        """Sets the time of the state that was taken last.
 
         Args:
-            stamp: its stamp, [ns].
-            now: when it came, by the steady clock, [s].
-            time: from which on time goes on with it, [s]; NaN: as the stamps do.
-            step: from state to state, if stamps may be late, [ns]; else 0.
+            stamp: stamp of the state, [ns].
+            now: arrival of the state, by the steady clock, [s].
+            time: time of the state, [s]; NaN: by its stamp.
+            step: time from state to state, if stamps may be late, [ns]; else 0.
         """
         place(self.numbers, self.times, stamp, now, time, step)
 
     def most_ahead(self) -> float:
-        """The most that time was ahead of the stamps since the last call, [s]."""
+        """Largest lead of the time over the stamps since the last call, [s]."""
         most, self.numbers[MOST_AHEAD] = int(self.numbers[MOST_AHEAD]), 0
         return most * 1e-9

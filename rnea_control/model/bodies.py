@@ -1,10 +1,10 @@
 """The moving bodies of a robot as one array, the form in which the kernels read a model.
 
-There is one row for each degree of freedom. Its frame B has its axis as z: the body turns about z,
-slides along z, or both at once on a screw. A joint with several degrees of freedom has several
-rows, all but the last without mass. Fixed and locked joints have none: their child links become
-part of the body that they move with. Row 0 is the root link, which does not move; in the other rows
-parents come first.
+There is one row for each degree of freedom. The z axis of the row's frame B is the joint axis: the
+body turns about z, slides along z, or both at once on a screw. A joint with several degrees of
+freedom has several rows, all but the last without mass. Fixed and locked joints have no row: their
+child links become part of the body that they move with. Row 0 is the root link, which does not
+move; in the other rows parents come first.
 
 Columns of a row:
 
@@ -21,7 +21,7 @@ V           27     index of the velocity in v, a and tau; in row 0 their length
 RATIO       28     position of this row for 1 of q: not 1 for a joint that mimics another
 OFFSET      29     position of this row for 0 of q
 ARMATURE    30     inertia of the actuator's rotor as felt at the joint, [kg m^2] or [kg]
-POSITION    31     FOLLOWER if the joint mimics another one, CIRCLE if it is continuous, else LINE
+POSITION    31     FOLLOWER if the joint mimics another, CIRCLE if it is continuous, else LINE
 =================  ===========================================================================
 
 A quaternion cannot be split into three turns about three axes, so a spherical joint places its
@@ -44,37 +44,57 @@ from rnea_control.model.robot_description import RobotDescription
 
 ROTATION = 0
 TRANSLATION = 9
-BASE_ACCELERATION = TRANSLATION  # of row 0
+BASE_ACCELERATION = TRANSLATION  # in row 0
 INERTIA = 12
 PARAMETERS = slice(INERTIA, INERTIA + 10)
-PARENT, MOTION, S_ANGULAR, S_LINEAR, Q, V, RATIO, OFFSET, ARMATURE, POSITION = range(22, 32)
+PARENT = 22
+MOTION = 23
+S_ANGULAR = 24
+S_LINEAR = 25
+Q = 26
+V = 27
+RATIO = 28
+OFFSET = 29
+ARMATURE = 30
+POSITION = 31
 COLUMNS = 32
 
-CHANGES = S_ANGULAR  # of row 0: how often a setter of the model has changed the array
+CHANGES = S_ANGULAR  # in row 0: number of changes of the array by the model's setters
 
-AXIS, HELD, SPHERICAL, FLOATING = range(4)
-LINE, CIRCLE, FOLLOWER = range(3)
+# Values of MOTION.
+AXIS = 0
+HELD = 1
+SPHERICAL = 2
+FLOATING = 3
 
-# Columns of a row of the links array: the row of the link's body, and where the link's frame L is
-# in it, R_BL row by row and p_BL.
-LINK_BODY, LINK_ROTATION = 0, 1
+# Values of POSITION.
+LINE = 0
+CIRCLE = 1
+FOLLOWER = 2
+
+# Columns of a row of the links array.
+LINK_BODY = 0  # row of the link's body B
+LINK_ROTATION = 1  # placement of the link's frame L in B: R_BL row by row, then p_BL
 
 # Rows of the array of friction parameters, which has a column for each velocity.
-DAMPING, COULOMB, TORQUE_OFFSET = FRICTION_ROWS = range(3)
+DAMPING = 0
+COULOMB = 1
+TORQUE_OFFSET = 2
+FRICTION_ROWS = range(3)
 
-# Turns from axes named x, y, z to the same three named y, z, x: what was x is z.
+# Rotation that renames the axes x, y, z to z, x, y.
 _NEXT_AXIS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 
 @dataclass(frozen=True)
 class Bodies:
-    """The packed arrays, and what their rows are.
+    """The packed arrays, and the names of their rows.
 
     Attributes:
-        array: of the bodies.
+        array: the bodies, columns as in the table of this module.
         links: placement of every link, rows as `link_names`.
         link_names: all links, the root first.
-        rows: the last row of each joint that moves, by its name.
+        rows: last row of each moving joint, by the joint's name.
     """
 
     array: FloatArray
@@ -84,15 +104,15 @@ class Bodies:
 
 
 def merge_bodies(description: RobotDescription, selection: JointSelection) -> Bodies:
-    """Builds the bodies: joints without coordinates are fixed, or locked where the selection says,
-    at 0 where it does not."""
+    """Builds the bodies. Joints without coordinates are fixed, or locked at the position that the
+    selection gives, else at 0."""
     inertias = description.inertias
     rows = [np.zeros(COLUMNS)]
     rows[0][ROTATION : ROTATION + 9] = np.eye(3).ravel()
     leaders = selection.joints(leads=True)
     rows[0][Q], rows[0][V] = sum(joint.nq for joint in leaders), sum(joint.nv for joint in leaders)
     pseudo_inertias = [inertias[description.root].copy()]
-    # Where each link sits: the row of its body, and its frame's placement X_BL there.
+    # Row of each link's body B, and placement X_BL of the link's frame.
     placements = {description.root: (0, np.eye(4))}
     last_rows = {}
     for joint in description.joints:
@@ -134,8 +154,8 @@ def placement(row: FloatArray, first: int = ROTATION) -> FloatArray:
 def _row(
     axis: FloatArray, motion: int, angular: float, linear: float, transform: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The row of a degree of freedom whose joint frame is at `transform` in its parent's, and where
-    that joint frame then is in the row's own frame."""
+    """Row of a degree of freedom whose joint frame is placed by `transform` in the parent's frame;
+    and the placement of the joint frame in the row's own frame."""
     row = np.zeros(COLUMNS)
     row[MOTION], row[S_ANGULAR], row[S_LINEAR] = motion, angular, linear
     row[TRANSLATION : TRANSLATION + 3] = transform[:3, 3]
@@ -143,15 +163,15 @@ def _row(
     if motion == AXIS:
         joint_from_row = rotation_to_z(axis)
         rotation, rest = rotation @ joint_from_row, homogeneous(joint_from_row.T, np.zeros(3))
-    elif motion == HELD:  # three rows make the axes go round once, back to the child link's
+    elif motion == HELD:  # three such rows rotate the axes back to the child link's
         rotation = _NEXT_AXIS
     row[ROTATION : ROTATION + 9] = rotation.ravel()
     return row, rest
 
 
 def _degrees_of_freedom(joint: Joint) -> list[tuple[FloatArray, int, float, float]]:
-    """Those of a joint, in the order of its velocities: axis in the joint's frame, motion, angular
-    and linear part of S."""
+    """Degrees of freedom of a joint in the order of its velocities: axis in the joint's frame,
+    motion, angular and linear part of S."""
     axis, (x, y, normal) = joint.axis, rotation_to_z(joint.axis).T
     turn, slide = (axis, AXIS, 1.0, 0.0), (axis, AXIS, 0.0, 1.0)
     held_turn, held_slide = (axis, HELD, 1.0, 0.0), (axis, HELD, 0.0, 1.0)

@@ -1,6 +1,6 @@
-"""The causes by which efforts differ from a model's torques: what is said of each, what to do about
-it, and which recording tells it from others. In the same words they are told of a recording, and of
-an arm at rest (`control/model_check.py`)."""
+"""Causes of a difference between measured efforts and a model's torques: for each its message, its
+remedy, and the recording that separates it from other causes. The check of a recording and the
+check of an arm at rest (`control/model_check.py`) use the same messages."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import listed
 from rnea_control.model.robot_model import RobotModel, units
 
-# A common scale nearer to 1 than this may be that of all masses.
-HEAVIER = 0.5
+HEAVIER = 0.5  # largest difference from 1 of a common scale that wrong masses may explain
 
 
 class Cause(Enum):
     """The table of causes.
 
     Attributes:
-        words: what was found; {rows} are numbers of joints, {joints} the joints' names.
-        remedy: what to do.
-        decided_by: the recording that tells it from others that are as likely.
+        words: finding; {rows} are joints with their numbers, {joints} the joints' names.
+        remedy: what the user can do.
+        decided_by: recording that separates this cause from others that are as likely.
     """
 
     clipping = (
@@ -72,7 +71,7 @@ class Cause(Enum):
     strength = (
         "in slow motion the effort of {joints} is {what} times the gravity torque of the URDF",
         "Are the efforts in Nm and N, at the joint and not at the motor? Is this the robot of the "
-        "URDF, and is what it carries in the parameter payload?",
+        "URDF, and is its load in the parameter payload?",
     )
     unknown = (
         "no cause that is known explains the efforts of {rows}",
@@ -109,7 +108,7 @@ class Cause(Enum):
 
     @property
     def fitted(self) -> bool:
-        """Whether a fit makes up for it; the parameters are wrong otherwise."""
+        """True if a fit compensates this cause; else it makes the fitted parameters wrong."""
         return self.name in ("delay", "payload", "masses", "offset", "friction", "rotor")
 
 
@@ -118,13 +117,13 @@ class Contribution:
     """A cause that was found.
 
     Attributes:
-        cause: which.
-        part: of what it could explain, and nothing before it, 0 to 1: for causes that no fit makes
-            up for, of what the URDF's masses leave unexplained; else of what is above the noise.
-            None for what is seen without an explanation, such as clipping.
-        joints: those that it is about.
-        words: what was found, with numbers.
-        remedy: what to do.
+        cause: row of the table of causes.
+        part: share of the residual that this cause explains and no earlier cause does, 0 to 1. The
+            residual is what the URDF's masses leave for causes that no fit compensates, else what
+            is above the noise. None for direct observations, such as clipping.
+        joints: joints concerned.
+        words: finding, with numbers.
+        remedy: what the user can do.
     """
 
     cause: Cause
@@ -135,7 +134,7 @@ class Contribution:
 
     @property
     def sentence(self) -> str:
-        """All of it."""
+        """Finding and remedy."""
         return f"{self.words}. {self.remedy}"
 
 
@@ -147,8 +146,16 @@ def told(
     part: float | None = None,
     **names: Any,
 ) -> Contribution:
-    """A cause in words, with what to do about it: the joints that it is about by a mask, shape
-    (nv,), what to say of each, and what `names` in the table's words are."""
+    """Fills in the message of a cause.
+
+    Args:
+        cause: row of the table of causes.
+        model: the robot.
+        which: mask of the joints concerned, shape (nv,).
+        text: words for each of these joints, by its index.
+        part: share of the residual, see `Contribution`.
+        names: values of the other placeholders in the table.
+    """
     rows = {model.joint_names[j]: text(j) for j in np.flatnonzero(which).tolist()}
     each = ", ".join(f"{joint} {words}".rstrip() for joint, words in rows.items())
     words = cause.words.format(rows=each, joints=listed(rows), **names)
@@ -161,7 +168,8 @@ def effort_words(model: RobotModel, j: int, efforts: FloatArray, form: str = ".3
 
 
 def gravity_words(model: RobotModel, gravity: FloatArray) -> str:
-    """What another gravity than the model's is, in the root link's frame, shape (3,), [m/s^2]."""
+    """Difference of `gravity` from the model's, in words. `gravity` is given in the root link's
+    frame, shape (3,), [m/s^2]."""
     own = model.gravity
     factor = float(gravity @ own / (own @ own))
     if not gravity.any():
@@ -178,8 +186,8 @@ def gravity_words(model: RobotModel, gravity: FloatArray) -> str:
 
 
 def scale_words(factor: float) -> str:
-    """What efforts are that are so many times the torques, at all joints."""
+    """Words for efforts that are `factor` times the model's torques at all joints."""
     words = f"of all joints are {factor:.3g} times the torques of the robot"
     if abs(factor - 1.0) < HEAVIER:
-        words += "; or all masses and inertias are so many times the URDF's"
+        words += f"; or all masses and inertias are {factor:.3g} times the URDF's"
     return words

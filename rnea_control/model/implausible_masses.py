@@ -2,18 +2,17 @@ r"""Masses, lengths and inertias that no known robot has, with the unit that the
 
 A URDF is in SI units by convention only: numbers in mm, g or degrees load like any others. The
 thresholds here and in suspicions.py come from the 68 URDFs of example-robot-data 6.0 (arms, hands,
-legged and flying robots of 0.6 to 260 kg): they lie between what is real among these and what the
-same numbers would be in another unit. How large and heavy the parts of a robot are is the measure
-for its other numbers.
+legged and flying robots of 0.6 to 260 kg). They lie between the real values of these robots and the
+same values in another unit. Size and mass of a robot's parts are the measure for its other numbers.
 
 The radius of gyration k = sqrt(I / m) of bodies of one shape and density grows with the cube root
 of their mass, so that
 
 .. math:: s = k / m^{1/3}
 
-says how stretched and how light a body is, whatever its size: 0.0146 m/kg^(1/3) for a ball of
-tungsten, 0.028 for one of aluminium. In the URDFs of example-robot-data it is 0.02 to 0.31 for the
-links that weigh something (0.06 in the middle), but for placeholders and mistakes. Inertias in
+measures how stretched and how light a body is, independent of its size: 0.0146 m/kg^(1/3) for a
+ball of tungsten, 0.028 for a ball of aluminum. In the URDFs of example-robot-data it is 0.02 to
+0.31 for the links with a mass (median 0.06), apart from placeholders and mistakes. Inertias in
 g m^2 make it 32 times as large, in kg mm^2 1000, in g cm^2 3200, in g mm^2 32 000 times; masses
 in g make it 316 times smaller.
 """
@@ -32,57 +31,63 @@ from rnea_control.model import rigid_body
 from rnea_control.model.rigid_body import LinkInertia, impossible_inertias, link_inertia_of
 from rnea_control.model.robot_description import RobotDescription
 
-# Joints are up to 0.9 m from the origin of their parent link, and centers of mass up to 0.45 m from
-# theirs, which is about the robot's reach at most; a length of 3 cm is 30 in mm.
-_LARGEST_LENGTH = 10.0
-_LARGEST_OF_REACH, _SMALLEST_FAR = 3.0, 2.0
-_SURELY_MM = 100.0
+# In known robots joints are up to 0.9 m from the origin of their parent link. Centers of mass are
+# up to 0.45 m from their link's origin, which is at most about the robot's reach. A length of 3 cm
+# is 30 in mm.
+_LARGEST_LENGTH = 10.0  # largest plausible distance from a link's origin [m]
+_LARGEST_OF_REACH = 3.0  # largest plausible distance of a center of mass, in reaches
+_SMALLEST_FAR = 2.0  # distance of a center of mass that is always plausible [m]
+_SURELY_MM = 100.0  # length above which the unit is mm and not cm [m]
 
-# The mass of what moves divided by the cube of the reach is 2 to 56 kg/m^3 for arms, hands and legs
-# and 1 for drones; in g it would begin with 1000. Other robots have 0.3 to 230. Those of a long
-# reach, such as cranes, are more slender.
-_SMALLEST_DENSITY, _USUAL_DENSITY, _LARGEST_DENSITY = 0.15, 20.0, 800.0
-_LONG_REACH = 3.0
+# The moving mass divided by the cube of the reach is 2 to 56 kg/m^3 for arms, hands and legs, 1 for
+# drones, and 0.3 to 230 for other robots; in g it would begin with 1000. Robots with a long reach,
+# such as cranes, are more slender.
+_SMALLEST_DENSITY = 0.15  # smallest plausible mass over cube of the reach [kg/m^3]
+_USUAL_DENSITY = 20.0  # usual mass over cube of the reach [kg/m^3]
+_LARGEST_DENSITY = 800.0  # largest plausible mass over cube of the reach [kg/m^3]
+_LONG_REACH = 3.0  # reach above which no smallest density holds [m]
 
-# A link in g is heavier than all others together by more than this.
-_FAR_HEAVIER = 10.0
+_FAR_HEAVIER = 10.0  # smallest ratio of one link's mass in g to that of all others in kg
 
-# Its mass at its center makes up 0.75 of a rod's second moment about its end, and would be 3 times
-# that about its center. So many long links tell the one from the other: of known robots with such
-# links only one has none with more than all of it, and no link above 0.71.
-_ROD, _ENOUGH_LONG = 0.74, 2
+# The mass of a rod, concentrated at its center, makes up 0.75 of the rod's second moment about its
+# end, and 3 times the second moment about its center. Several long links show which of the two is
+# given: in known robots with such links at least one link has less than the mass alone would have,
+# with one exception, and no link is above 0.71.
+_ROD = 0.74  # smallest such share of a link that looks given about its origin
+_ENOUGH_LONG = 2  # number of such links that decide
 
-# So many links tell how heavy a robot is, and so many of them what is usual for it; the reach of
-# robots with fewer joints tells less of their size.
+# Number of links that show how heavy a robot is, and number of usual links that show what is usual
+# for it. The reach of robots with fewer joints shows less of their size.
 _ENOUGH_LINKS = 3
 
-# What a link weighs at least, as part of what moves and of what it is fixed to, for its inertia to
-# count: the lighter ones are frames and sensors with made-up numbers.
-_PART_OF_ROBOT, _PART_OF_BODY = 2e-3, 0.1
+# Smallest mass of a link whose inertia is judged. Lighter links are frames and sensors with
+# invented numbers.
+_PART_OF_ROBOT = 2e-3  # as a fraction of the moving mass
+_PART_OF_BODY = 0.1  # as a fraction of the mass of the body that the link is part of
 
-# Of s.
-_USUAL, _LARGEST, _SMALLEST = 0.06, 0.5, 0.5 * 0.0146
+_USUAL = 0.06  # usual s [m/kg^(1/3)]
+_LARGEST = 0.5  # largest plausible s [m/kg^(1/3)]
+_SMALLEST = 0.5 * 0.0146  # smallest plausible s [m/kg^(1/3)]
 
-# A light rod is stretched too, but its radius of gyration is shorter than itself.
-_LARGEST_OF_LENGTH = 1.5
+# A light rod has a large s too, but its radius of gyration is shorter than the rod.
+_LARGEST_OF_LENGTH = 1.5  # largest radius of gyration, in lengths of the link
 
-# Smaller than any body's, what rounding leaves of 0, [m].
-_NO_RADIUS = 1e-6
+_NO_RADIUS = 1e-6  # largest radius of gyration that is rounding of 0 [m]
 
-# How many of a unit are 1 kg m^2.
+# Number of each unit that equals 1 kg m^2.
 _UNITS = ((1e3, "g m^2"), (1e6, "kg mm^2"), (1e7, "g cm^2"), (1e9, "g mm^2"))
 
-# What some links have more than usual may be so far below the smallest of these.
+# Excess of the inertia from which a unit is named; below the smallest of _UNITS, as the usual
+# inertia is not known better.
 _SMALLEST_UNIT = 300.0
 
-# Two units are named if one is no more than this factor nearer than the other.
-_DOUBT = 3.0
+_DOUBT = 3.0  # two units are named if one is nearer by less than this factor
 
 
 @dataclass(frozen=True, eq=False)
 class _Link(LinkInertia):
-    """A link that moves and weighs something; `length`: how far its joints and its center of mass
-    are from its origin, at most, [m]."""
+    """A moving link with a mass; `length`: largest distance of its joints and its center of mass
+    from its origin, [m]."""
 
     length: float = 0.0
 
@@ -93,19 +98,21 @@ class _Link(LinkInertia):
 
     @property
     def stretch(self) -> float:
-        """s in the equation above, [m/kg^(1/3)]."""
+        """s in the equation of the module, [m/kg^(1/3)]."""
         return self.radius / self.mass ** (1 / 3)
 
     def has_less_than_about_origin(self, factor: float) -> bool:
-        """Whether the inertia is less than its point mass, times a factor, has about the origin."""
+        """True if the inertia is less than that of the concentrated mass, times a factor, about the
+        link's origin."""
         point = factor * self.mass * np.outer(self.center_of_mass, self.center_of_mass)
         least = float(np.linalg.eigvalsh(rigid_body.second_moment(self.inertia) - point)[0])
         return least < -1e-6 * float(np.trace(self.inertia))
 
     @property
     def size(self) -> str:
-        """Of the inertia: "none", "small" (denser than the densest metal), "usual", or larger than
-        any known robot's and than a body of its length can have: "placeholder" or "large"."""
+        """Class of the inertia: "none", "small" (denser than the densest metal), "usual", or
+        "placeholder" or "large" (larger than in any known robot, and than a body of this length can
+        have)."""
         if self.radius < _NO_RADIUS:
             return "none"
         if self.stretch < _SMALLEST:
@@ -118,13 +125,13 @@ class _Link(LinkInertia):
 
 
 class _Robot:
-    """How heavy and long the parts of a robot are, as far as known in SI units.
+    """Masses and lengths of the parts of a robot, in SI units as far as known.
 
     Attributes:
-        given: the links as they are in the description.
-        masses: of each link, [kg].
-        offsets: how far each joint is from the origin of its parent link, [m].
-        centers: how far the center of mass of each link is from the link's origin, [m]; 0 without
+        given: links as in the description.
+        masses: mass of each link, [kg].
+        offsets: distance of each joint from the origin of its parent link, [m].
+        centers: distance of each link's center of mass from the link's origin, [m]; 0 without
             mass.
     """
 
@@ -136,7 +143,8 @@ class _Robot:
         self.offsets = {joint.name: _length(joint.translation) for joint in self.joints}
 
     def reach(self, centers: Mapping[str, float]) -> float:
-        """From the root over the links' origins to the last center of mass, [m]."""
+        """Length of the longest chain from the root over the links' origins to a center of mass,
+        [m]."""
         reach = dict(centers)
         for joint in reversed(self.joints):
             far = self.offsets[joint.name] + reach[joint.child]
@@ -144,8 +152,8 @@ class _Robot:
         return reach[self.root]
 
     def moments(self) -> dict[str, float]:
-        """Moment of mass of each link, with all that it carries, about the link's origin, at most,
-        whatever the positions, [kg m]."""
+        """Largest moment of mass of each link and all links that it carries, about the link's
+        origin, over all positions, [kg m]."""
         mass = dict(self.masses)
         moment = {link: mass[link] * self.centers[link] for link in mass}
         for joint in reversed(self.joints):
@@ -155,8 +163,8 @@ class _Robot:
         return moment
 
     def carried(self) -> dict[str, float]:
-        """Masses of the links that have one and that joints carry: not of a base, fixed or
-        floating, which may be of any mass."""
+        """Masses of the links that joints carry and that have a mass. A base, fixed or floating, is
+        left out: it may have any mass."""
         floating = [joint.child for joint in self.joints if joint.type == "floating"]
         bases = {0, *map(self.body_of.get, floating)}
         return {
@@ -166,7 +174,7 @@ class _Robot:
         }
 
     def links(self, masses: Mapping[str, float]) -> list[_Link]:
-        """The links whose inertia counts, if they had these masses."""
+        """Links whose inertia is judged, assuming these masses."""
         of_body = dict.fromkeys(self.body_of.values(), 0.0)
         for link, body in self.body_of.items():
             of_body[body] += masses[link]
@@ -186,11 +194,16 @@ class _Robot:
 def implausible_masses(
     description: RobotDescription, body_of: Mapping[str, int]
 ) -> tuple[list[str], dict[str, float], float]:
-    """A sentence for each kind of mass, length or inertia that no known robot has; and what the
-    robot weighs with these corrected: the moment of mass of each link with all that it carries, and
-    of the whole robot, [kg m]; 0 if it has too few joints, or too little mass, to be a measure.
+    """Finds masses, lengths and inertias that no known robot has.
 
-    `body_of` is the row of the body that each link is part of; row 0 does not move.
+    Args:
+        description: the robot.
+        body_of: row of the body that each link is part of; row 0 does not move.
+
+    Returns:
+        A sentence for each kind of finding; with the findings corrected, the largest moment of mass
+        of each link and all that it carries, [kg m]; and of the whole robot, [kg m], or 0 if the
+        robot has too few joints or too little mass to be a measure.
     """
     robot = _Robot(description, body_of)
     notes = _correct_lengths(robot)
@@ -228,7 +241,7 @@ def implausible_masses(
 
 
 def _correct_lengths(robot: _Robot) -> list[str]:
-    """Says which lengths are probably in mm, and takes them as such."""
+    """Finds lengths that are probably in mm, and converts them to m."""
     offsets, centers = robot.offsets, robot.centers
     longest = max(offsets.values(), default=0.0)
     joints = [name for name, offset in offsets.items() if offset > _LARGEST_LENGTH]
@@ -249,7 +262,7 @@ def _correct_lengths(robot: _Robot) -> list[str]:
 
 
 def _heavy(carried: Mapping[str, float], reach: float) -> tuple[set[str], str]:
-    """The links whose masses are probably in g, and the words for it."""
+    """Links whose masses are probably in g, and the words for the finding."""
     largest = _LARGEST_DENSITY * reach**3
     total = sum(carried.values())
     if len(carried) < _ENOUGH_LINKS or not total > largest > 0.0:
@@ -273,7 +286,8 @@ def _compared(mass: float, reach: float) -> str:
 
 
 def _centers_at_zero(robot: _Robot, carried: Collection[str]) -> list[str]:
-    """A sentence if no center of mass is given, though several links lead to joints elsewhere."""
+    """A sentence if no center of mass is given, though several links have joints away from their
+    origins."""
     long = {joint.parent for joint in robot.joints if robot.offsets[joint.name] > 0.0}
     if len(long.intersection(carried)) < _ENOUGH_LINKS or any(map(robot.centers.get, carried)):
         return []
@@ -327,13 +341,14 @@ def _implausible_inertias(links: Sequence[_Link]) -> Iterator[str]:
 
 
 def _usual_stretch(links: Sequence[_Link]) -> float:
-    """s of this robot's links of usual size; that of other robots' if there are too few."""
+    """Median s of this robot's links of usual size; the usual s of other robots if this robot has
+    too few of them."""
     usual = [link.stretch for link in links if link.size == "usual"]
     return float(np.median(usual)) if len(usual) >= _ENOUGH_LINKS else _USUAL
 
 
 def _likely_unit(links: Sequence[_Link], usual: float) -> str:
-    """The unit that makes the inertias of these links usual; two where they leave it open."""
+    """Unit that makes the inertias of these links usual; two units if both are about as near."""
     excess = _times(links, usual)
     distances = sorted((abs(math.log(excess / size)), unit) for size, unit in _UNITS)
     (nearest, unit), (second, other) = distances[:2]
@@ -341,7 +356,7 @@ def _likely_unit(links: Sequence[_Link], usual: float) -> str:
 
 
 def _times(links: Sequence[_Link], usual: float) -> float:
-    """How many times larger than usual the inertias are, in the middle."""
+    """Median ratio of the inertias to the usual inertia."""
     return float(np.median([(link.stretch / usual) ** 2 for link in links]))
 
 
@@ -367,5 +382,5 @@ def _length(vector: FloatArray) -> float:
 
 
 def is_power_of_ten(value: float) -> bool:
-    """Whether a number is such, as made-up ones often are."""
+    """True for a power of ten, as invented numbers often are."""
     return value > 0.0 and abs(math.log10(value) - round(math.log10(value))) < 1e-9

@@ -1,4 +1,5 @@
-"""Which joints move, which follow another one, and which are locked, and where."""
+"""Selection of the joints that move, those that mimic a leader, and the positions of the locked
+joints."""
 
 from __future__ import annotations
 
@@ -12,20 +13,21 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import JointError, JointSelectionError, distinct, listed
 from rnea_control.model.joints import Joint, Mimic
 
-# A finger pressed shut, a hard stop a little beyond the limit or a rounded number is no mistake:
-# outside the limits by less than this part of the range, or by this, [rad] or [m].
-_SLACK_OF_RANGE, _SLACK = 0.05, {"revolute": 0.05, "prismatic": 0.005}
+# Distance outside the limits that is no mistake: a finger pressed shut, a hard stop a little beyond
+# the limit, a rounded number. The larger of the two holds.
+_SLACK_OF_RANGE = 0.05  # fraction of the joint's range
+_SLACK = {"revolute": 0.05, "prismatic": 0.005}  # [rad] or [m]
 
-# No limits are so wrong; it is in another unit, [rad] or [m].
+# Distance outside the limits from which the position is in another unit, [rad] or [m].
 _FAR = {"revolute": math.tau, "prismatic": 1.0}
 _UNITS = {"revolute": ("rad", "degrees"), "prismatic": ("m", "mm")}
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where the positions and velocities of a joint stand in q and v.
+    """First index of a joint's positions in q and of its velocities in v.
 
-    One that mimics another has those of the other: its position is ratio * q + offset.
+    A mimic joint has the indices of its leader; its position is ratio * q + offset.
     """
 
     joint: Joint
@@ -38,12 +40,12 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class JointSelection:
-    """What becomes of each joint.
+    """Role of each joint.
 
     Attributes:
-        coordinates: of those that move, by name; in the order of q and v, then those that mimic.
-        locked: where joints that could move are locked, by name, [rad] or [m].
-        notes: what is probably not meant.
+        coordinates: the moving joints by name, in the order of q and v, then the mimic joints.
+        locked: positions of joints that could move and are locked, by name, [rad] or [m].
+        notes: warnings, a sentence each.
     """
 
     coordinates: dict[str, Coordinates]
@@ -51,7 +53,7 @@ class JointSelection:
     notes: tuple[str, ...]
 
     def joints(self, leads: bool) -> tuple[Joint, ...]:
-        """Those with coordinates of their own, or those that mimic one of these."""
+        """Joints with coordinates of their own (`leads`), or joints that mimic one of these."""
         return tuple(at.joint for at in self.coordinates.values() if at.leads == leads)
 
     def placement(self, joint: Joint) -> tuple[FloatArray, FloatArray]:
@@ -65,12 +67,14 @@ def select_joints(
     locked_positions: Mapping[str, float],
     base: Sequence[str] = (),
 ) -> JointSelection:
-    """Takes the joints named in `base` and `wanted`, or all that move by themselves.
+    """Selects the joints named in `base` and `wanted`; without `wanted` all joints that move and
+    mimic none.
 
     Raises:
-        JointSelectionError: names that are no list, are not there, given twice, or cannot move;
-            locked positions that are not numbers, far outside the limits or of no such joint.
-        JointError: a mimic of itself or of several positions.
+        JointSelectionError: `wanted` is not a list, or has a name that is unknown, repeated or of a
+            joint that cannot move; a locked position is not a number, is far outside the limits or
+            belongs to no joint with one degree of freedom.
+        JointError: a joint mimics itself, or a joint with several positions.
     """
     if isinstance(wanted, (str, bytes)) or not isinstance(wanted, (Iterable, type(None))):
         raise JointSelectionError(f"`joints` is {wanted!r}; it must be a list of joint names")
@@ -92,8 +96,8 @@ def select_joints(
     notes = []
     if strangers:
         notes.append(
-            f"what is mimicked is no joint: {listed(strangers)}; so these joints move by "
-            "themselves. Correct the names"
+            f"<mimic> names an unknown joint: {listed(strangers)}; so these joints move "
+            "independently. Correct the names"
         )
     if wanted is None:
         wanted = [joint.name for joint in joints if joint.nv and joint.name not in mimics]
@@ -127,7 +131,8 @@ def select_joints(
 
 
 def _leader(joint: Joint, by_name: Mapping[str, Joint], own: Container[str]) -> Mimic:
-    """The mimic of a joint, traced to a leader that mimics none or is one of `own`."""
+    """Mimic of a joint with respect to the leader at the end of its chain: a joint that mimics
+    none, or is one of `own`."""
     where = f"joint {joint.name!r}: mimics"
     mimic, seen = joint.mimic, [joint.name]
     assert mimic is not None
@@ -189,7 +194,7 @@ def _check(
 
 
 def _outside(joint: Joint, position: float) -> float:
-    """How far `position` is outside the limits; 0 for joints that have no range."""
+    """Distance of `position` outside the limits; 0 for joints without a range."""
     if joint.type not in _FAR or joint.lower == joint.upper:
         return 0.0
     return max(joint.lower - position, position - joint.upper, 0.0)

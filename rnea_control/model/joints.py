@@ -1,4 +1,4 @@
-"""Joints, checked, and what each type of them has."""
+"""Joints, validated, and the number of positions and velocities of each joint type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import JointError
 from rnea_control.model.rigid_body import rotation_about_axis
 
-# How many positions and velocities a joint of each type has.
+# Number of positions of a joint, by its type; VELOCITIES likewise.
 POSITIONS = {
     "fixed": 0,
     "revolute": 1,
@@ -39,7 +39,7 @@ _NOT_NEGATIVE = {  # and why
 
 
 def is_name(text: str) -> bool:
-    """Whether a name can stand in a line of a log: not empty, and of printable characters."""
+    """True if a name can be printed in one line of a log: not empty, only printable characters."""
     return bool(text.strip()) and text.isprintable()
 
 
@@ -80,11 +80,11 @@ class Joint:
             ratio squared), [kg m^2] or [kg].
         damping: viscous friction, [Nm s/rad] or [N s/m].
         friction: Coulomb friction, [Nm] or [N].
-        mimic: the joint that this one follows, if any; only for joints with one position.
+        mimic: leader of this joint, if it mimics any; only for joints with one position.
 
     Raises:
-        JointError: an unknown type, a name that is none, an axis of zero, a rotation that is none,
-            a number that is not finite or out of range, a mimic of a joint type with several
+        JointError: an unknown type, an invalid name, a zero axis, an invalid rotation matrix, a
+            number that is not finite or out of range, a mimic of a joint type with several
             positions.
     """
 
@@ -141,23 +141,23 @@ class Joint:
                 raise JointError(f"{where}: {name} is {value}; it must be finite")
         if self.mimic is not None and self.nq != 1:
             raise JointError(
-                f"{where}: a {self.type} joint cannot mimic another one; only joints with one "
+                f"{where}: a {self.type} joint cannot mimic another joint; only joints with one "
                 "position can"
             )
 
     @property
     def nq(self) -> int:
-        """How many positions it has."""
+        """Number of positions."""
         return POSITIONS[self.type]
 
     @property
     def nv(self) -> int:
-        """How many velocities it has; a joint without any does not move."""
+        """Number of velocities; 0 for a joint that does not move."""
         return VELOCITIES[self.type]
 
     def placement_at(self, position: float) -> tuple[FloatArray, FloatArray]:
-        """R_PC and p_PC of the child link's frame with the joint at `position` [rad] or [m]; those
-        of more than one degree of freedom are at their neutral position."""
+        """R_PC and p_PC of the child link's frame with the joint at `position` [rad] or [m]; a
+        joint with more than one degree of freedom is placed at its neutral position."""
         rotation, translation = self.rotation, self.translation
         if self.type == "prismatic":
             return rotation, translation + rotation @ self.axis * position
@@ -168,7 +168,7 @@ class Joint:
 
 
 def unit_vector(value: object, where: str) -> FloatArray:
-    """An axis with length 1; JointError, which begins with `where`, for one of length 0."""
+    """Normalizes an axis; raises JointError, which begins with `where`, for a zero vector."""
     axis = _real_array(value, (3,), where)
     length = float(np.linalg.norm(axis))
     if not 1e-6 <= length < math.inf:

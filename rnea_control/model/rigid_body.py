@@ -26,9 +26,10 @@ from rnea_control.exceptions import RobotModelError, named
 
 _UPPER = np.triu_indices(3)
 
-# What rounding in a URDF's printed numbers may leave of a second moment that is zero: relative, and
-# [kg m^2]; and relative where the last printed digit leaves it open.
-_RELATIVE_TOLERANCE, _ABSOLUTE_TOLERANCE, _NEARLY = 1e-6, 1e-12, 0.01
+# Tolerances of a second moment of zero for the rounding of the numbers printed in a URDF.
+_RELATIVE_TOLERANCE = 1e-6  # fraction of the largest principal moment
+_ABSOLUTE_TOLERANCE = 1e-12  # [kg m^2]
+_NEARLY = 0.01  # upper bound of the tolerance from the last printed digit, as that fraction
 
 _UNREAL = "no real body has that"
 
@@ -69,7 +70,7 @@ def rotation_to_z(axis: FloatArray) -> FloatArray:
     """
     if axis[2] == 1.0:
         return np.eye(3)
-    # Any unit vector that is far from the axis will do as a start for x.
+    # Any unit vector far from the axis can serve as a start for x.
     helper = np.zeros(3)
     helper[int(np.argmin(np.abs(axis)))] = 1.0
     x = np.cross(helper, axis)
@@ -96,12 +97,12 @@ def homogeneous(rotation: FloatArray, translation: FloatArray) -> FloatArray:
 
 
 def pseudo_inertia(mass: float, center_of_mass: FloatArray, inertia: FloatArray) -> FloatArray:
-    """Pseudo-inertia of a body, shape (4, 4), about the origin of the frame that `center_of_mass`
-    is given in.
+    """Pseudo-inertia of a body, shape (4, 4), about the origin of the frame in which
+    `center_of_mass` is given.
 
     Args:
-        mass: [kg].
-        center_of_mass: shape (3,), [m].
+        mass: mass of the body, [kg].
+        center_of_mass: center of mass, shape (3,), [m].
         inertia: about the center of mass, in axes parallel to the frame's, shape (3, 3), [kg m^2].
     """
     center = np.asarray(center_of_mass)
@@ -116,10 +117,10 @@ def _pseudo_inertia(mass: float, first: FloatArray, second: FloatArray) -> Float
 
 
 def second_moment(inertia: FloatArray) -> FloatArray:
-    """Sigma of an inertia about the same point, shape (3, 3).
+    """Second moment Sigma of an inertia about the same point, shape (3, 3).
 
-    A real body's has no eigenvalue below zero; that is the triangle inequality of its principal
-    moments of inertia (A + B >= C), and implies that the inertia is positive semidefinite.
+    No eigenvalue of a real body's Sigma is negative. This is the triangle inequality of the
+    principal moments of inertia (A + B >= C); it implies that the inertia is positive semidefinite.
     """
     return 0.5 * np.trace(inertia) * np.eye(3) - inertia
 
@@ -135,8 +136,7 @@ def ten_parameters(matrix: FloatArray) -> FloatArray:
 
 
 def pseudo_inertia_of(parameters: FloatArray) -> FloatArray:
-    """The pseudo-inertia that has these ten parameters, shape (4, 4): the inverse of
-    `ten_parameters`."""
+    """Pseudo-inertia with these ten parameters, shape (4, 4): the inverse of `ten_parameters`."""
     inertia = np.zeros((3, 3))
     inertia[_UPPER] = inertia.T[_UPPER] = parameters[4:]
     return _pseudo_inertia(parameters[0], parameters[1:4], second_moment(inertia))
@@ -154,13 +154,13 @@ class LinkInertia:
     rotation: FloatArray = field(default_factory=lambda: np.eye(3))
 
     def pseudo_inertia(self) -> FloatArray:
-        """In the link's frame, shape (4, 4)."""
+        """Pseudo-inertia in the link's frame, shape (4, 4)."""
         turned = self.rotation @ self.inertia @ self.rotation.T
         return pseudo_inertia(self.mass, self.center_of_mass, turned)
 
 
 def link_inertia_of(link: str, matrix: FloatArray) -> LinkInertia:
-    """The same of a pseudo-inertia in the link's frame."""
+    """`LinkInertia` of a pseudo-inertia in the link's frame."""
     mass, second, center = float(matrix[3, 3]), matrix[:3, :3], np.zeros(3)
     if mass != 0.0:
         center = matrix[:3, 3] / mass
@@ -169,7 +169,7 @@ def link_inertia_of(link: str, matrix: FloatArray) -> LinkInertia:
 
 
 def impossible_inertias(links: Iterable[LinkInertia]) -> list[str]:
-    """A sentence for each kind of inertia that no real body has, with the links that have it."""
+    """A sentence for each kind of inertia that no real body has, with the links concerned."""
     found: dict[tuple[str, str], list[tuple[float, str, str]]] = {}
     for link in links:
         if fault := _fault(link):
@@ -185,7 +185,7 @@ def impossible_inertias(links: Iterable[LinkInertia]) -> list[str]:
 
 
 def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
-    """The kind of fault, what to do, how bad it is, and the words for it; None for a real body."""
+    """Kind, remedy, severity and words of a fault; None for the inertia of a real body."""
     if link.mass < 0.0:
         return "mass", _UNREAL, -link.mass, f"the mass is {link.mass:.4g} kg"
     if link.mass == 0.0 and link.inertia.any():
@@ -193,11 +193,11 @@ def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
         return "phantom", remedy, 0.0, "an inertia but no mass"
     moments = np.linalg.eigvalsh(link.inertia)
     smallest, largest = float(moments[0]), float(moments[-1])
-    # Rounding grows with the parallel axes that `link_inertia_of` takes off.
+    # Rounding grows with the parallel-axis term that `link_inertia_of` subtracts.
     shifted = link.mass * float(link.center_of_mass @ link.center_of_mass)
     tolerance = _RELATIVE_TOLERANCE * float(np.abs(moments).max())
     tolerance += _ABSOLUTE_TOLERANCE * max(1.0, shifted)
-    # And what the last digit of printed moments leaves open, of those that are nearly right.
+    # Three quarters of the last printed digit, for moments that are nearly right.
     printed = [Decimal(repr(x)).as_tuple() for x in np.diag(link.inertia).tolist() if x]
     last_digit = 10.0 ** max((int(number.exponent) for number in printed), default=-300)
     tolerance = max(tolerance, min(0.75 * last_digit, _NEARLY * largest))
@@ -222,18 +222,18 @@ def _least_second_moment(inertia: FloatArray) -> float:
 
 
 def _remedy(inertia: FloatArray) -> str:
-    """What is probably wrong with an impossible inertia."""
+    """Probable mistake in an impossible inertia, and its remedy."""
     if np.ptp(inertia) == 0.0:
         return f"{_UNREAL}. The products of inertia, ixy, ixz and iyz, must be 0"
     moments = zip(("ixx", "iyy", "izz"), np.diag(inertia), strict=True)
     if below := [name for name, moment in moments if moment < 0.0]:
         return f"{_UNREAL}. {' and '.join(below)} must be positive"
     reversed_ = inertia.copy()
-    reversed_[0, 1] = reversed_[1, 0] = -inertia[0, 1]  # as good as turning the sign of all three
+    reversed_[0, 1] = reversed_[1, 0] = -inertia[0, 1]  # same as reversing all three
     if inertia.any() and _least_second_moment(reversed_) >= 0.0:
         return (
-            f"{_UNREAL}, but one has it with the other sign of ixy, ixz and iyz, or of one of "
-            "them: CAD programs also write products of inertia without the minus of URDF"
+            f"{_UNREAL}, but it is possible with the opposite sign of ixy, ixz and iyz, or of one "
+            "of them: CAD programs also write products of inertia without the minus of URDF"
         )
     return (
         f"{_UNREAL}. Check the inertia, often its units or its axes, or export it again from the "
@@ -244,13 +244,17 @@ def _remedy(inertia: FloatArray) -> str:
 def payload_inertia(
     mass: float, center_of_mass: Iterable[float], inertia: FloatArray | None
 ) -> FloatArray:
-    """The pseudo-inertia of a load in its link's frame, shape (4, 4).
+    """Pseudo-inertia of a load in its link's frame, shape (4, 4).
 
     Args:
-        mass, center_of_mass, inertia: as of `RobotModel.set_payload`.
+        mass: mass of the load, [kg].
+        center_of_mass: center of mass in the link's frame, shape (3,), [m].
+        inertia: about the center of mass, in axes parallel to the link's, shape (3, 3), [kg m^2];
+            None for a point mass.
 
     Raises:
-        RobotModelError: values that are not numbers of the right shape, or of no real body.
+        RobotModelError: a value that is not a number, has the wrong shape, or that no real body
+            has.
     """
     given = mass, center_of_mass, inertia
     try:

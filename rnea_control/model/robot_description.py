@@ -1,5 +1,5 @@
-"""`RobotDescription`: the links and joints of a robot, from a URDF or from Python, checked: a tree,
-with parents before children."""
+"""`RobotDescription`: the validated links and joints of a robot, from a URDF or from Python. They
+form a tree; parents come before children."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from rnea_control.model.joints import Joint, is_name
 from rnea_control.model.rigid_body import impossible_inertias, link_inertia_of
 from rnea_control.model.urdf_document import parse_urdf, read_joint, read_link_inertia
 
-# What a floating base is called, and the link that it floats in.
-FLOATING_BASE = "root_joint"
-WORLD = "world"
+FLOATING_BASE = "root_joint"  # name of the floating joint
+WORLD = "world"  # name of its parent link
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,13 @@ class RobotDescription:
     """A tree of links and joints.
 
     Attributes:
-        name: of the robot.
-        source: where it comes from, for error messages.
+        name: name of the robot.
+        source: file or parameter that the robot comes from, for error messages.
         root: the link that is no joint's child.
-        joints: parents before children.
+        joints: all joints, parents before children.
         inertias: pseudo-inertia of each link in its own frame, shape (4, 4).
-        notes: what is legal but probably not meant, a sentence each.
-        urdf_joints: as the URDF has them, if there is one.
+        notes: warnings about legal but probably unintended values, a sentence each.
+        urdf_joints: the joints as in the URDF; empty for a robot made in Python.
     """
 
     name: str
@@ -45,7 +44,7 @@ class RobotDescription:
     urdf_joints: tuple[urdf.Joint, ...] = ()
 
     def with_floating_base(self) -> RobotDescription:
-        """The same robot, whose root link floats in a new link "world"."""
+        """Copy of the robot whose root link floats in a new link "world"."""
         name = _new_name(FLOATING_BASE, {joint.name for joint in self.joints})
         world = _new_name(WORLD, self.inertias)
         base = Joint(name, "floating", world, self.root)
@@ -57,8 +56,8 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
     """Reads a URDF.
 
     Raises:
-        RobotModelError: not a URDF, or not of a tree with valid numbers; the message says where,
-            what, and the remedy.
+        RobotModelError: not a URDF, not a tree, or an invalid number. The message names element,
+            value and remedy.
     """
     with errors_of(source):
         robot, notes = parse_urdf(xml)
@@ -74,11 +73,11 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
 def description_from_joints(
     name: str, joints: Iterable[Joint], inertias: Mapping[str, FloatArray]
 ) -> RobotDescription:
-    """A robot from its joints; the links are those that they name.
+    """A robot from its joints; its links are the parent and child links of the joints.
 
     Raises:
         KinematicTreeError: joints that are not a tree, or an inertia of an unknown link.
-        RobotModelError: one that is not a pseudo-inertia.
+        RobotModelError: an inertia that is not a pseudo-inertia.
     """
     joints = tuple(joints)
     links = list(dict.fromkeys(link for joint in joints for link in (joint.parent, joint.child)))
@@ -114,7 +113,7 @@ def _new_name(name: str, taken: Collection[str]) -> str:
 
 
 def _ordered_tree(links: Sequence[str], joints: Sequence[Joint]) -> tuple[str, tuple[Joint, ...]]:
-    """The root link's name, and the joints depth first, siblings in their order."""
+    """Name of the root link, and the joints depth first, siblings in the given order."""
     if not links:
         raise KinematicTreeError("the robot has no links; it needs at least one")
     for kind, names in (("link", links), ("joint", [joint.name for joint in joints])):

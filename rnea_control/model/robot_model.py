@@ -25,7 +25,7 @@ from rnea_control.model.urdf_text import read_urdf_file
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 STRONGEST_GRAVITY = 1000.0
 
-# How far random positions go without limits, [m] or [rad]; pi for all others.
+# Range of random positions without limits, by joint type, [m] or [rad]; pi for other types.
 _REACHES: dict[str, float | FloatArray] = {
     "prismatic": 1.0,
     "floating": 1.0,
@@ -37,38 +37,39 @@ _REACHES: dict[str, float | FloatArray] = {
 class RobotModel:
     """A kinematic tree on a fixed or a floating base, from a URDF or from Python.
 
-    Immutable but for the setters. `model.damping = [...]` sets the values of all joints; the array
-    that it gives is read-only, as a value written into it would have no effect. Joint vectors are
-    ordered as `joint_names`; `Joint` says what positions and velocities a joint has.
+    Immutable except for the setters. `model.damping = [...]` sets the values of all joints; the
+    array that the getter returns is read-only, as a value written into it would have no effect.
+    Joint vectors are ordered as `joint_names`; `Joint` documents the positions and velocities of
+    each joint type.
 
     Attributes:
         name: the robot's name in the URDF.
-        joint_names: the joints that move by themselves, in the order of q, v, a and tau.
-        joint_types: their types, such as "revolute".
-        mimic_joints: the joints that follow one of these, which bears their torques.
+        joint_names: the moving joints that mimic none, in the order of q, v, a and tau.
+        joint_types: types of these joints, such as "revolute".
+        mimic_joints: the joints that mimic one of `joint_names`, which bears their torques.
         child_links: the link that each joint moves, in the order of `joint_names`.
         link_names: all links, the root first.
         root_link: the link that stands still; gravity is expressed in its frame.
         merged_joints: joints that do not move (fixed, or locked); the inertias of their links are
             part of the body that they are fixed to.
-        merged_placements: by their names, where these hold their child link's frame C in the parent
-            link's frame P, R_PC and p_PC.
+        merged_placements: placement of the child link's frame C in the parent link's frame P, R_PC
+            and p_PC, by the name of the merged joint.
         nq, nv: number of positions and of velocities; a continuous joint is one angle.
-        q_slices, v_slices: where the positions and velocities of each joint stand, by name.
-        lower, upper: position limits, shape (nq,), [rad] or [m]; infinite where there are none.
-        velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite where there is none, which a limit
-            of 0 stands for.
-        effort_limit: shape (nv,), [Nm] or [N]; infinite where there is none, and 0 where no torque
-            at all is allowed.
+        q_slices, v_slices: slices of each joint's positions in q and velocities in v, by name.
+        lower, upper: position limits, shape (nq,), [rad] or [m]; infinite without a limit.
+        velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite without a limit, also where the URDF
+            gives 0.
+        effort_limit: shape (nv,), [Nm] or [N]; infinite without a limit, 0 if no torque at all is
+            allowed.
         continuous: 1 for each position that is an angle of a continuous joint, else 0, shape (nq,).
-        link_inertias: pseudo-inertia of each link in its own frame, shape (4, 4), by name; payloads
-            are not in it. Do not write to them.
-        urdf_damping, urdf_friction: of the URDF's <dynamics>, shape (nv,).
-        urdf_angles: all rpy of the URDF's joints as it has them, [rad]; none of a robot made in
+        link_inertias: pseudo-inertia of each link in its own frame, shape (4, 4), by name, without
+            payloads. Do not write to them.
+        urdf_damping, urdf_friction: damping and friction of the URDF's <dynamics>, shape (nv,).
+        urdf_angles: all rpy of the URDF's joints as written, [rad]; empty for a robot made in
             Python.
-        warnings: what is legal in the URDF but suspicious, one sentence each.
-        bodies, links, joint_links, joint_rows, friction_parameters: the same for the kernels, see
-            model/bodies.py; do not write to them.
+        warnings: warnings about legal but suspicious values, one sentence each.
+        bodies, links, joint_links, joint_rows, friction_parameters: the model as the kernels read
+            it, see model/bodies.py; do not write to them.
     """
 
     def __init__(
@@ -154,21 +155,21 @@ class RobotModel:
 
         Args:
             path: the file.
-            joints: names of the joints that move, in the order wanted for q, v, a and tau. Those
+            joints: names of the joints that move, in the order wanted for q, v, a and tau. Joints
                 that mimic one of them follow it; all others are locked and their links merged.
-                Default: every joint that moves by itself, depth first as in the file.
-            locked_positions: where to lock joints that could move, by name, [rad] or [m]. Default
-                0.
+                Default: every joint that can move and mimics none, depth first as in the file.
+            locked_positions: positions of the locked joints that could move, by name, [rad] or [m].
+                Default 0.
             gravity: acceleration of gravity in the root link's frame, shape (3,), [m/s^2].
-            floating_base: whether the root link floats: the first joint is then "root_joint", in a
-                new root link "world", and gravity is expressed in the frame of that.
+            floating_base: True if the root link floats: the first joint is then "root_joint", its
+                parent is a new root link "world", and gravity is expressed in the frame of "world".
 
         Raises:
             RobotModelError: the file cannot be read, or is not a valid URDF. The message names
                 file, link or joint, the value, what is allowed and the remedy.
 
         Warns:
-            RobotModelWarning: once for each thing that is legal but suspicious.
+            RobotModelWarning: once for each legal but suspicious finding.
         """
         xml = read_urdf_file(path)
         description = robot_description.description_from_urdf(xml, os.fspath(path))
@@ -183,7 +184,26 @@ class RobotModel:
         gravity: Iterable[float] = EARTH_GRAVITY,
         floating_base: bool = False,
     ) -> RobotModel:
-        """Reads a URDF from its text; arguments, errors and warnings as for `from_urdf_file`."""
+        """Reads a URDF from its text.
+
+        Args:
+            xml: the URDF as text, or as bytes.
+            joints: names of the joints that move, in the order wanted for q, v, a and tau. Joints
+                that mimic one of them follow it; all others are locked and their links merged.
+                Default: every joint that can move and mimics none, depth first as in the file.
+            locked_positions: positions of the locked joints that could move, by name, [rad] or [m].
+                Default 0.
+            gravity: acceleration of gravity in the root link's frame, shape (3,), [m/s^2].
+            floating_base: True if the root link floats: the first joint is then "root_joint", its
+                parent is a new root link "world", and gravity is expressed in the frame of "world".
+
+        Raises:
+            RobotModelError: the text is not a valid URDF. The message names link or joint, the
+                value, what is allowed and the remedy.
+
+        Warns:
+            RobotModelWarning: once for each legal but suspicious finding.
+        """
         description = robot_description.description_from_urdf(xml, "robot_description")
         return cls(description, joints, locked_positions, gravity, floating_base)
 
@@ -199,15 +219,20 @@ class RobotModel:
         """A robot made in Python, of joints of any type.
 
         Args:
-            name: of the robot.
-            joints: of a tree; the links are those that they name.
-            inertias: of links by name, each a `pseudo_inertia` in the link's frame, shape (4, 4);
-                links that are not named have none.
-            gravity, floating_base: as for `from_urdf_file`, and so the warnings.
+            name: name of the robot.
+            joints: joints that form a tree; the robot's links are their parent and child links.
+            inertias: inertias by the link's name, each a `pseudo_inertia` in the link's frame,
+                shape (4, 4); links that are not named have none.
+            gravity: acceleration of gravity in the root link's frame, shape (3,), [m/s^2].
+            floating_base: True if the root link floats: the first joint is then "root_joint", its
+                parent is a new root link "world", and gravity is expressed in the frame of "world".
 
         Raises:
-            RobotModelError: joints that are not a tree, an inertia of an unknown link, or one that
-                is not a pseudo-inertia.
+            RobotModelError: joints that are not a tree, an inertia of an unknown link, or an
+                inertia that is not a pseudo-inertia.
+
+        Warns:
+            RobotModelWarning: once for each legal but suspicious finding.
         """
         description = robot_description.description_from_joints(name, joints, inertias)
         return cls(description, None, None, gravity, floating_base)
@@ -236,7 +261,7 @@ class RobotModel:
 
     @property
     def armature(self) -> FloatArray:
-        """Inertia of each actuator's rotor as felt at its joint: its own times the gear ratio
+        """Inertia of each actuator's rotor reflected to its joint: rotor inertia times gear ratio
         squared, shape (nv,), [kg m^2] or [kg]. Part of `rnea` and `aba`."""
         return _frozen(self._armature)
 
@@ -251,8 +276,9 @@ class RobotModel:
 
     @property
     def damping(self) -> FloatArray:
-        """Viscous friction, shape (nv,), [Nm s/rad] or [N s/m]; of the URDF's <dynamics> at first.
-        Like `friction` and `torque_offset` part of `inverse_dynamics`, not of `rnea`."""
+        """Viscous friction, shape (nv,), [Nm s/rad] or [N s/m]; initially that of the URDF's
+        <dynamics>. Like `friction` and `torque_offset` part of `inverse_dynamics`, not of `rnea`.
+        """
         return _frozen(self.friction_parameters[layout.DAMPING])
 
     @damping.setter
@@ -261,7 +287,7 @@ class RobotModel:
 
     @property
     def friction(self) -> FloatArray:
-        """Coulomb friction, shape (nv,), [Nm] or [N]; of the URDF's <dynamics> at first."""
+        """Coulomb friction, shape (nv,), [Nm] or [N]; initially that of the URDF's <dynamics>."""
         return _frozen(self.friction_parameters[layout.COULOMB])
 
     @friction.setter
@@ -270,7 +296,7 @@ class RobotModel:
 
     @property
     def torque_offset(self) -> FloatArray:
-        """Constant torque offset of each actuator, shape (nv,), [Nm] or [N]; zero at first."""
+        """Constant torque offset of each actuator, shape (nv,), [Nm] or [N]; initially zero."""
         return _frozen(self.friction_parameters[layout.TORQUE_OFFSET])
 
     @torque_offset.setter
@@ -285,18 +311,18 @@ class RobotModel:
         center_of_mass: Iterable[float] = (0.0, 0.0, 0.0),
         inertia: FloatArray | None = None,
     ) -> None:
-        """Attaches a load to a link, in place of the one that was there; a mass of 0 takes it off.
-        It takes effect in the next call of any algorithm.
+        """Sets the load of a link, replacing the link's previous load; a mass of 0 removes it. It
+        takes effect in the next call of any algorithm.
 
         Args:
             link: any link of the robot.
-            mass: [kg].
-            center_of_mass: in the link's frame, shape (3,), [m].
+            mass: mass of the load, [kg].
+            center_of_mass: center of mass in the link's frame, shape (3,), [m].
             inertia: about the center of mass, in axes parallel to the link's, shape (3, 3),
-                [kg m^2]; that of a point by default.
+                [kg m^2]; default 0, a point mass.
 
         Raises:
-            RobotModelError: an unknown link, or a load that no real body has.
+            RobotModelError: an unknown link, or an inertia that no real body has.
         """
         if link not in self.link_names:
             raise RobotModelError(
@@ -314,7 +340,7 @@ class RobotModel:
         self.bodies[0, layout.CHANGES] += 1.0
 
     def copy(self) -> RobotModel:
-        """One whose setters change nothing of this one."""
+        """Independent copy: setters of one do not change the other."""
         twin = copy.copy(self)
         twin.bodies = self.bodies.copy()
         twin.friction_parameters = self.friction_parameters.copy()
@@ -328,7 +354,7 @@ class RobotModel:
 
     @property
     def total_mass(self) -> float:
-        """Mass of all links and payloads, the root's included, [kg]."""
+        """Mass of all links, including the root, and of all payloads, [kg]."""
         return float(self.bodies[:, layout.INERTIA].sum())
 
     def neutral(self) -> FloatArray:
@@ -340,8 +366,8 @@ class RobotModel:
         return q
 
     def random(self, rng: np.random.Generator | None = None) -> FloatArray:
-        """A random position, shape (nq,): uniform within the limits, within +-pi or +-1 m where
-        there are none, and over all rotations."""
+        """A random position, shape (nq,): uniform within the limits, without limits within +-pi or
+        +-1 m, and over all rotations."""
         rng = np.random.default_rng() if rng is None else rng
         q = np.empty(self.nq)
         for name, kind in zip(self.joint_names, self.joint_types, strict=True):
@@ -379,14 +405,14 @@ class Units(NamedTuple):
 
 
 def units(model: RobotModel, j: int) -> Units:
-    """Those of joint `j`, which has one degree of freedom."""
+    """Units of joint `j`, which has one degree of freedom."""
     if model.joint_types[j] == "prismatic":
         return Units("m", "m/s", "N")
     return Units("rad", "rad/s", "Nm")
 
 
 def _numbers(value: Iterable[float]) -> FloatArray:
-    """As an array; an empty one for what is none."""
+    """Converts to an array; returns an empty array if the value cannot be converted."""
     try:
         return np.array(list(value), dtype=np.float64)
     except (TypeError, ValueError):

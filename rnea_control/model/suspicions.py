@@ -1,10 +1,10 @@
-"""What is legal in a robot and what is done with it, but probably not meant: a sentence each.
+"""Warnings, a sentence each, about values and settings that are legal but probably not meant.
 
-The thresholds for limits come from the URDFs of example-robot-data: revolute joints of these turn
-by up to 10 rad and 60 rad/s (ankles of other humanoids at 101), prismatic ones slide by up to
-0.35 m and 5 m/s; their effort limits are 0.13 to 22 times what holds what they carry (the whole
-robot, in the second case) stretched out. Beyond that there are only round placeholders such as
-1000, which say "no limit".
+The thresholds for limits come from the URDFs of example-robot-data. Their revolute joints turn by
+up to 10 rad and 60 rad/s (ankles of other humanoids at 101 rad/s), their prismatic joints slide by
+up to 0.35 m and 5 m/s. The smallest effort limit is 0.13 times the gravity torque of the stretched
+links that the joint carries, the largest 22 times that of the whole stretched robot. Beyond these
+there are only round placeholders such as 1000, which mean "no limit".
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from rnea_control.model.urdf_document import SINGLE_TYPES
 
 _GRAVITY = 9.81
 
-# Of a link without inertia among so many with one, to the next joint, [m].
-_DISTANCE, _ENOUGH_LINKS = 0.01, 3
+_DISTANCE = 0.01  # smallest distance to the next joint of a link that needs an inertia [m]
+_ENOUGH_LINKS = 3  # number of other moving links above which a single one without inertia is odd
 
-# Sine of the angle to gravity from which a joint bears weight.
-_ACROSS = 0.1
+_ACROSS = 0.1  # sine of the angle to gravity from which a joint bears weight
 
-# [rad], [rad/s]; then [m], [m/s]. Two turns to either side and no more: 30 degrees are 30.
-_LARGEST_ANGLE, _NO_LIMIT = 4.0 * math.pi, 2000.0
-_LARGEST_RATE, _FASTEST = 120.0, 101.0
-_LARGEST_TRAVEL = _LARGEST_SPEED = 20.0
+_LARGEST_ANGLE = 4.0 * math.pi  # largest plausible angle: two turns; 30 degrees are 30 [rad]
+_NO_LIMIT = 2000.0  # position limit that means "no limit" [rad] or [m]
+_LARGEST_RATE = 120.0  # largest plausible velocity limit [rad/s]
+_FASTEST = 101.0  # largest velocity limit of a known robot [rad/s]
+_LARGEST_TRAVEL = 20.0  # largest plausible position limit [m]
+_LARGEST_SPEED = 20.0  # largest plausible velocity limit [m/s]
 
-# Of the moment of weight of the whole robot, and of what the joint carries.
-_LARGEST_EFFORT, _SMALLEST_EFFORT = 50.0, 0.02
+_LARGEST_EFFORT = 50.0  # effort limit over the gravity torque of the whole stretched robot
+_SMALLEST_EFFORT = 0.02  # effort limit over the gravity torque of the links that the joint carries
 
 
 def suspicions(
@@ -48,8 +49,8 @@ def suspicions(
     merged: layout.Bodies,
     gravity: FloatArray,
 ) -> tuple[str, ...]:
-    """What is legal but suspicious: in the URDF, and in what is done with it; `gravity` in the root
-    link's frame, shape (3,)."""
+    """Warnings about the URDF and about the selection of joints; `gravity` in the root link's
+    frame, shape (3,)."""
     chosen = selection.joints(leads=True)
     moving = [at.joint for at in selection.coordinates.values()]
     names, everything = ({joint.name for joint in each} for each in (chosen, description.joints))
@@ -62,7 +63,7 @@ def suspicions(
             f"{named('joint', powerless)}: <limit effort> is 0, so no torque at all is allowed. "
             "Give the actuator's effort limit"
         )
-    if description.urdf_joints:  # what is written in Python does not come from another program
+    if description.urdf_joints:  # a robot made in Python was not exported by another program
         rows = merged.links[:, layout.LINK_BODY].astype(int)
         body_of = dict(zip(merged.link_names, rows, strict=True))
         notes += _forgotten_inertial(moving, merged)
@@ -108,8 +109,10 @@ def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> l
 
 
 def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> Iterator[str]:
-    """A sentence for the joints that move nothing. A link without inertia between others, as in a
-    universal joint made of two revolute ones, is no fault: its joint moves what comes after."""
+    """A sentence for the joints that move no mass.
+
+    A link without inertia between other links, as in a universal joint made of two revolute joints,
+    is no fault: its joint moves the next links."""
     carries = [row[layout.PARAMETERS].any() for row in merged.array]
     for row in range(len(carries) - 1, 0, -1):
         carries[int(merged.array[row, layout.PARENT])] |= carries[row]
@@ -118,12 +121,12 @@ def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> Iterat
         moves = f"{named('link', [joint.child for joint in idle])} move but have no inertia"
         if len(idle) == 1:
             moves = f"link {idle[0].child!r} moves with joint {idle[0].name!r} but has no inertia"
-        yield f"{moves}; no torque is computed for moving what is there. Give it an <inertial>"
+        yield f"{moves}; no torque is computed for this motion. Add an <inertial>"
 
 
 def _forgotten_inertial(joints: Sequence[Joint], merged: layout.Bodies) -> Iterator[str]:
-    """A sentence for the only link without inertia among several that have one, if the next joint
-    is at a distance: axes that meet in a point may have nothing between them."""
+    """A sentence for the only moving link without inertia, if the next joint is at a distance:
+    between axes that meet in a point a link may have no inertia."""
     bodies, rows = merged.array, merged.rows
     bare = [j for j in joints if not bodies[rows[j.name], layout.PARAMETERS].any()]
     if len(bare) == 1 and len(joints) > _ENOUGH_LINKS:
@@ -136,8 +139,8 @@ def _forgotten_inertial(joints: Sequence[Joint], merged: layout.Bodies) -> Itera
 
 
 def _joints_under_load(description: RobotDescription, gravity: FloatArray) -> set[str]:
-    """The joints that turn about an axis across gravity at zero position, such as a shoulder's lift
-    but not its pan."""
+    """Names of the joints that turn about an axis across gravity at zero position, such as a
+    shoulder's lift but not its pan."""
     strength = float(np.linalg.norm(gravity))
     down = gravity / strength if strength else np.zeros(3)
     rotations, names = {description.root: np.eye(3)}, set()
@@ -151,7 +154,7 @@ def _joints_under_load(description: RobotDescription, gravity: FloatArray) -> se
 
 
 def _implausible_limits(joints: Sequence[Joint]) -> Iterator[str]:
-    """A sentence for each kind of limit that no known robot has, but for efforts."""
+    """A sentence for each kind of position or velocity limit that no known robot has."""
     turning, endless, sliding = ([j for j in joints if j.type == kind] for kind in SINGLE_TYPES)
     velocity = attrgetter("velocity_limit")
     angles = _over(_LARGEST_ANGLE, turning, _range)
@@ -173,8 +176,14 @@ def _implausible_limits(joints: Sequence[Joint]) -> Iterator[str]:
 def _implausible_efforts(
     joints: Sequence[Joint], moments: Mapping[str, float], whole: float, loaded: Container[str]
 ) -> Iterator[str]:
-    """The same for efforts; `moments` of mass, of each link with all that it carries, and `whole`,
-    of the robot or 0 for none, [kg m]; `loaded`: the joints that bear weight."""
+    """A sentence for each kind of effort limit that no known robot has.
+
+    Args:
+        joints: the joints.
+        moments: largest moment of mass of each link and all that it carries, [kg m].
+        whole: moment of mass of the whole robot, 0 if unknown, [kg m].
+        loaded: names of the joints that bear weight.
+    """
     turning = [joint for joint in joints if joint.type in ("revolute", "continuous")]
     weight = _GRAVITY * whole
     strong = _over(_LARGEST_EFFORT * weight, turning, attrgetter("effort_limit")) if weight else {}
@@ -191,14 +200,14 @@ def _implausible_efforts(
     if weak:
         worst = min(weak.values(), key=lambda joint: joint.effort_limit / moments[joint.child])
         go = (
-            f"is close to 0: {rounded(worst.effort_limit)} Nm where what {worst.name} carries can "
-            f"weigh up to {rounded(_GRAVITY * moments[worst.child])} Nm"
+            f"is close to 0: {rounded(worst.effort_limit)} Nm, while {worst.name} can need up to "
+            f"{rounded(_GRAVITY * moments[worst.child])} Nm against gravity"
         )
         yield from _as_if_in("kN m", "Nm", "<limit effort>", weak, go)
 
 
 def _as_if_in(unit: str, wanted: str, what: str, joints: Collection[str], go: str) -> Iterator[str]:
-    """The sentence for joints whose limits are as if given in a unit; none if there are none."""
+    """Sentence for joints whose limits are probably given in another unit; none without joints."""
     if joints:
         yield f"{what} of {listed(joints)} {go}, as if given in {unit}. Give {wanted}"
 
@@ -210,22 +219,22 @@ def _most(values: Mapping[str, float]) -> str:
 def _over(
     bound: float, joints: Sequence[Joint], value: Callable[[Joint], float]
 ) -> dict[str, float]:
-    """The joints with a value above a bound that is no placeholder, by name."""
+    """Values above a bound, by the joint's name, without placeholders."""
     values = {joint.name: value(joint) for joint in joints}
     return {name: x for name, x in values.items() if x > bound and not _is_made_up(x)}
 
 
 def _range(joint: Joint) -> float:
-    """How far its limits are from 0, [rad] or [m]; 0 for those that are no limits."""
+    """Largest distance of the position limits from 0, [rad] or [m]; 0 if both mean "no limit"."""
     return max((abs(x) for x in (joint.lower, joint.upper) if abs(x) < _NO_LIMIT), default=0.0)
 
 
 def _in_turns(angle: float) -> bool:
-    """Whether it is so many half turns, in rad with at least four digits."""
+    """True for a multiple of half a turn, in rad with at least four digits."""
     half_turns = round(angle / math.pi)
     return angle != round(angle) and abs(angle - half_turns * math.pi) < 2e-4 * angle
 
 
 def _is_made_up(value: float) -> bool:
-    """Whether it is a power of ten or only nines, which says that there is no limit."""
+    """True for a power of ten or only nines, which mean "no limit"."""
     return not math.isfinite(value) or f"{value:.10g}".strip("9") == "" or is_power_of_ten(value)

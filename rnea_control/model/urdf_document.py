@@ -1,9 +1,9 @@
 """Reads URDF text into joints and inertias of links, by way of urdf_parser_py.
 
-That loses the whole robot over a broken visual or transmission, prints unknown tags to stderr,
-raises bare AttributeErrors for malformed numbers, and omits the defaults. Here every element and
-number is checked first, by the table `ELEMENTS`, so that the parser sees only what it can read and
-the user sees where the fault is.
+urdf_parser_py fails on a broken visual or transmission, prints unknown tags to stderr, raises bare
+AttributeErrors for malformed numbers, and omits the defaults. Here every element and number is
+checked first, by the table `ELEMENTS`: the parser gets only valid input, and errors name the place
+of the fault.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ from rnea_control.model.urdf_text import EXPAND, line_of, parse_xml
 
 
 class Rule(NamedTuple):
-    """What a URDF element may have: attributes, each of so many numbers or one of these strings (of
-    none: any name); and children. Names are separated by spaces."""
+    """Attributes and children that a URDF element may have. An attribute has a number of numbers,
+    or a tuple of allowed strings; an empty tuple allows any name. Names in a string are separated
+    by spaces."""
 
     attributes: dict[str, int | tuple[str, ...]]
     required: str = ""
     children: str = ""
     required_children: str = ""
-    other_attributes: bool = True  # are only noted; an error if False
+    other_attributes: bool = True  # other attributes are only noted; False: an error
 
 
 SINGLE_TYPES = ("revolute", "continuous", "prismatic")  # with one degree of freedom
@@ -78,10 +79,9 @@ ELEMENTS = {
     "safety_controller": Rule(dict.fromkeys(_SOFT_LIMITS.split(), 1), "k_velocity"),
 }
 
-# Larger ones would overflow in the dynamics.
-LARGEST_NUMBER = 1e20
+LARGEST_NUMBER = 1e20  # larger numbers would overflow in the dynamics
 
-# Legal in a URDF, or common beside it, and without a meaning for the dynamics.
+# Tags that are legal in a URDF, or common in one, and do not affect the dynamics.
 UNUSED_TAGS = (
     "visual collision material transmission gazebo ros2_control calibration sensor mujoco drake "
     "contact self_collision_checking"
@@ -90,16 +90,14 @@ UNUSED_ATTRIBUTES = frozenset(
     {("robot", "version"), ("link", "type"), ("dynamics", "armature")}  # the last: _rotor_inertias
 )
 
-# Versions of the format that urdfdom 6 reads.
-VERSIONS = ("1.0", "1.1", "1.2")
-# Largest difference from 1 of the norm of a quaternion, for digits that are left out.
-_NORM_TOLERANCE = 1e-3
-_MOST = 20  # unknown tags and attributes that a message repeats
+VERSIONS = ("1.0", "1.1", "1.2")  # versions of the format that urdfdom 6 reads
+_NORM_TOLERANCE = 1e-3  # for the norm of a quaternion whose digits are cut off
+_MOST = 20  # number of unknown tags and attributes in a message
 
-# One turn, which no rpy needs; those of the robots of example-robot-data go to 4.72.
+# No rpy needs more than one turn; the robots of example-robot-data have up to 4.72 rad.
 _LARGEST_ANGLE = 2.0 * math.pi + 0.01
 
-# What the URDF calls the attributes of `Joint` that it can get wrong.
+# URDF's names of the attributes of `Joint` that a URDF can give an invalid value.
 _TAGS = {
     "effort_limit": "<limit effort>",
     "velocity_limit": "<limit velocity>",
@@ -110,21 +108,32 @@ _TAGS = {
 
 
 def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
-    """The robot as urdf_parser_py has it, and a sentence for all that is legal but probably not
-    meant; errors as of `clean_urdf`."""
+    """Parses a URDF.
+
+    Returns:
+        The robot of urdf_parser_py, and warnings about legal but probably unintended values, a
+        sentence each.
+
+    Raises:
+        UrdfFileError: not the XML of a URDF (urdf_text.py), or a xacro file.
+        UrdfElementError: a missing, repeated or malformed element or number, or an unexpanded
+            xacro expression.
+    """
     clean, notes = clean_urdf(xml)
     robot = urdf.Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
     return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(clean)]
 
 
 def clean_urdf(xml: str | bytes) -> tuple[ET.Element, list[str]]:
-    """The URDF reduced to what the dynamics need, with every orientation as rpy, and a sentence for
-    all that was left out and probably should count.
+    """Reduces a URDF to what the dynamics need, with every orientation as rpy.
+
+    Returns:
+        The root element, and a sentence for each kind of content that was left out and may matter.
 
     Raises:
-        UrdfFileError: not the XML of a URDF (urdf_text.py), or one of xacro.
-        UrdfElementError: a missing, repeated or malformed element or number, or an expression of
-            xacro in its place.
+        UrdfFileError: not the XML of a URDF (urdf_text.py), or a xacro file.
+        UrdfElementError: a missing, repeated or malformed element or number, or an unexpanded
+            xacro expression.
     """
     notes: list[str] = []
     unknown: dict[str, None] = {}
@@ -134,7 +143,7 @@ def clean_urdf(xml: str | bytes) -> tuple[ET.Element, list[str]]:
     if version not in VERSIONS:
         notes.append(
             f"the URDF has the version {quoted(version)}; known are {', '.join(VERSIONS)}, and "
-            "what another one adds is not read"
+            "additions of other versions are not read"
         )
     _check_version(clean, version)
     for origin in clean.iter("origin"):
@@ -147,7 +156,7 @@ def clean_urdf(xml: str | bytes) -> tuple[ET.Element, list[str]]:
 
 
 def _check_version(robot: ET.Element, version: str) -> None:
-    """Raises UrdfElementError for what has another meaning in the URDF's version: before 1.1
+    """Raises UrdfElementError for content whose meaning depends on the URDF's version: before 1.1
     urdfdom ignores quaternions, since 1.2 it requires both position limits."""
     for element in robot:
         here = f"{element.tag} {element.get('name')!r}"
@@ -155,7 +164,7 @@ def _check_version(robot: ET.Element, version: str) -> None:
         if version == "1.0" and any("quat_xyzw" in origin.attrib for origin in origins):
             raise UrdfElementError(
                 f"{here}: <origin quat_xyzw> needs version 1.1 of URDF, and other programs ignore "
-                'it in this one of version 1.0; write <robot version="1.1" ...>, or give rpy'
+                'it in this file of version 1.0; write <robot version="1.1" ...>, or give rpy'
             )
         limits = element.findall("limit") if version == "1.2" else []
         is_limited = element.get("type") in ("revolute", "prismatic")
@@ -173,7 +182,7 @@ def _rpy_of(quaternion: str) -> list[float]:
 
 
 def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> ET.Element:
-    """A copy of `element` with only what `ELEMENTS` lists; raises on anything malformed."""
+    """Copies the parts of `element` that `ELEMENTS` lists; raises on anything malformed."""
     tag = element.tag
     rule = ELEMENTS[tag]
     copy = ET.Element(tag)
@@ -206,7 +215,7 @@ def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> E
         if tag != "robot" and copy.find(child.tag) is not None:
             raise UrdfElementError(f"{here}: <{child.tag}> is given more than once; keep one")
         place = f"{here}: <{child.tag}>"
-        if tag == "robot":  # a link or joint, which all other elements stand in
+        if tag == "robot":  # a link or joint, which contains all other elements
             place = f"{child.tag} {quoted(child.get('name'))}"
         copy.append(_checked_copy(child, place, unknown))
     for left, line in left_over.items():
@@ -218,8 +227,8 @@ def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> E
 
 
 def _is_read(element: ET.Element, attribute: str, here: str, unknown: dict[str, None]) -> bool:
-    """Whether an attribute counts; one that is unknown is noted, or an error where without it the
-    robot would be another one."""
+    """True if an attribute is used. An unknown attribute is noted; it is an error in an element
+    where ignoring it would change the robot."""
     tag = element.tag
     rule = ELEMENTS[tag]
     if attribute.startswith("xmlns"):
@@ -246,7 +255,7 @@ def _is_read(element: ET.Element, attribute: str, here: str, unknown: dict[str, 
 
 
 def _check_value(element: ET.Element, attribute: str, here: str) -> None:
-    """Raises UrdfElementError unless the value of a known attribute is what `ELEMENTS` says."""
+    """Raises UrdfElementError unless the value of a known attribute is as `ELEMENTS` requires."""
     kind, text = ELEMENTS[element.tag].attributes[attribute], element.get(attribute, "")
     if isinstance(kind, int):
         _check_numbers(text, kind, f"{here}: {attribute}")
@@ -277,8 +286,8 @@ def _check_orientation(origin: ET.Element, here: str) -> None:
 
 
 def _misspelt(what: str, name: str, known: Sequence[str], where: str) -> str:
-    """What is unknown, with the name that it is probably meant to have; UrdfElementError if only
-    capitals are wrong, as in <Joint>."""
+    """Words for an unknown name, with the known name that it may be a misspelling of; raises
+    UrdfElementError if only capitals are wrong, as in <Joint>."""
     if name.lower() in known:
         raise UrdfElementError(f"{where}: {what}: URDF is case-sensitive; write {name.lower()}")
     similar = get_close_matches(name, known, 1, 0.8)
@@ -301,11 +310,11 @@ def _check_numbers(text: str, count: int, where: str) -> None:
 
 
 def read_joint(joint: urdf.Joint) -> Joint:
-    """One joint of a parsed URDF, with the defaults that urdf_parser_py omits.
+    """Converts a joint of a parsed URDF, adding the defaults that urdf_parser_py omits.
 
     Raises:
         JointError: a zero axis, limits that are reversed or negative, negative friction or damping.
-        UrdfElementError: no limits.
+        UrdfElementError: missing limits.
     """
     own = ("name", "type", "parent", "child")
     values: dict[str, Any] = {name: getattr(joint, name) for name in own}
@@ -353,13 +362,13 @@ def read_link_inertia(link: urdf.Link) -> LinkInertia:
 
 
 def _placement(origin: urdf.Pose | None) -> tuple[FloatArray, FloatArray]:
-    """Rotation R and translation of an <origin>; 1 and 0 where they are not given."""
+    """Rotation R and translation of an <origin>; default identity and 0."""
     xyz, rpy = (getattr(origin, name, None) or (0.0, 0.0, 0.0) for name in ("xyz", "rpy"))
     return rotation_from_rpy(np.array(rpy)), np.array(xyz, dtype=np.float64)
 
 
 def _turned_in_degrees(robot: ET.Element) -> Iterator[str]:
-    """A sentence if angles of <origin rpy> are beyond a turn."""
+    """A sentence if an angle of <origin rpy> is beyond one turn."""
     turned: dict[str, list[str]] = {"joint": [], "link": []}
     largest = 0.0
     for element in robot:

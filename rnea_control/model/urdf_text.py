@@ -1,7 +1,7 @@
-"""The text of a URDF: whether a file or string holds any, and if not, what it is.
+"""Reads the text of a URDF, and recognizes files and strings that are something else.
 
-People give a path for a text, a mesh, an SRDF or a file that Git LFS has not fetched. An XML parser
-says "invalid token" to all of them.
+Common mistakes are a path in place of a text, a mesh, an SRDF, or a file that Git LFS has not
+fetched. An XML parser answers "invalid token" to each of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rnea_control.exceptions import UrdfFileError, errors_of, plain, quoted
 
 EXPAND = "expand it first: xacro arm.urdf.xacro > arm.urdf"
 
-# How a file begins that is something else, and what to do.
+# First bytes of files that are not URDFs, and the message.
 _PAGE = "this is a web page, not a URDF; download the raw file"
 _LFS = "this is a Git LFS pointer, not the file itself; fetch it with git lfs pull"
 _BEGINNINGS = {
@@ -30,7 +30,7 @@ _BEGINNINGS = {
     b"<html": _PAGE,
 }
 
-# What a file is by its root element, in lower case.
+# Root elements of other formats, in lower case, and the message.
 _SDF = "this is an SDF file; convert it to a URDF first"
 _MJCF = "this is an MJCF file (MuJoCo); convert it to a URDF first"
 _OTHER_ROOTS = {
@@ -43,14 +43,14 @@ _OTHER_ROOTS = {
     "package": "this is a package.xml; give the robot's URDF",
 }
 
-# What the root of an SRDF may hold.
+# Children of the root element of an SRDF.
 _SRDF_TAGS = (
     "group group_state end_effector virtual_joint passive_joint disable_collisions "
     "disable_default_collisions link_sphere_approximation"
 )
 
-# How each encoding begins: by a byte-order mark (that of UTF-32 begins with that of UTF-16), or as
-# UTF-16 without one.
+# First bytes of each encoding: a byte-order mark (UTF-32 before UTF-16, whose mark is a prefix of
+# it), or UTF-16 without a mark.
 _ENCODINGS = {
     rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff": "utf-32",
     rb"\xff\xfe|\xfe\xff": "utf-16",
@@ -59,7 +59,7 @@ _ENCODINGS = {
     rb"\x00[\s<]\x00": "utf-16-be",
 }
 _DECLARATION = re.compile(rb"""^<\?xml[^>]*?\bencoding\s*=\s*["']([^"'>]*)["']""")
-# In a CDATA section there is no comment.
+# A CDATA section contains no comments.
 _CDATA_OR_COMMENT = re.compile(r"<!\[CDATA\[.*?\]\]>|<!--(?P<words>.*?)-->", re.DOTALL)
 _PATH = re.compile(
     r'[^<>{"\n]*(/|\\|\.(urdf|xacro|xml|srdf|sdf|stl|dae|obj))[^<>{"\n]*', re.IGNORECASE
@@ -67,21 +67,22 @@ _PATH = re.compile(
 
 
 class _Element(ET.Element):
-    """An element that knows the line of the file in which it begins, from 1."""
+    """Element with its first line in the file, from 1."""
 
     line = 0
 
 
 def line_of(element: ET.Element) -> int:
-    """The line of the file in which an element of `parse_xml` begins, from 1."""
+    """First line of an element of `parse_xml` in the file, from 1."""
     return element.line if isinstance(element, _Element) else 0
 
 
 def read_urdf_file(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file.
+    """Bytes of a file.
 
     Raises:
-        UrdfFileError: it is not there, is a directory or may not be read, or `path` is URDF text.
+        UrdfFileError: the file does not exist, is a directory or is not readable, or `path` is URDF
+            text.
     """
     if isinstance(path, bytes) or not isinstance(path, (str, os.PathLike)):
         raise UrdfFileError(
@@ -108,14 +109,15 @@ def read_urdf_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def parse_xml(xml: str | bytes, notes: list[str] | None = None) -> ET.Element:
-    """The root element `<robot>` of a URDF. `line_of` tells where it and those in it begin.
+    """Parses a URDF and returns its root element `<robot>`; `line_of` gives the lines of elements.
 
     Args:
-        xml: the URDF as text, or as bytes in UTF-8 or what byte-order mark or declaration say.
-        notes: takes a sentence if the text is no XML and is read nevertheless.
+        xml: the URDF as text, or as bytes in the encoding of its byte-order mark or declaration,
+            else in UTF-8.
+        notes: a sentence is appended if the text is invalid XML and is read nevertheless.
 
     Raises:
-        UrdfFileError: it is something else.
+        UrdfFileError: `xml` is not a URDF.
     """
     if not isinstance(xml, (str, bytes)):
         hint = "; for a file use RobotModel.from_urdf_file" if isinstance(xml, os.PathLike) else ""
@@ -145,7 +147,7 @@ def parse_xml(xml: str | bytes, notes: list[str] | None = None) -> ET.Element:
             "refuse the file. Remove the hyphens"
         )
     prefix, colon, _ = root.tag.rpartition(":")
-    # By another prefix, xacro's elements are none the less its own.
+    # The namespace identifies xacro's elements, whatever their prefix.
     spaces = {key[6:]: uri for key, uri in root.attrib.items() if key.startswith("xmlns:")}
     of_xacro = tuple(f"{space}:" for space, uri in spaces.items() if "xacro" in uri)
     for element in root.iter():
@@ -174,8 +176,8 @@ def parse_xml(xml: str | bytes, notes: list[str] | None = None) -> ET.Element:
 
 
 def _elements(text: str, line: int) -> ET.Element:
-    """The root of well-formed XML that follows so many lines; ExpatError or ValueError for anything
-    else."""
+    """Root element of well-formed XML that begins after `line` lines of the file; raises ExpatError
+    or ValueError for anything else."""
     builder, parser = ET.TreeBuilder(element_factory=_Element), expat.ParserCreate()
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -183,8 +185,8 @@ def _elements(text: str, line: int) -> ET.Element:
         assert isinstance(element, _Element)
         element.line = line + parser.CurrentLineNumber
 
-    # Without namespaces, as <gazebo> may hold undeclared prefixes. The encoding that a str declares
-    # does not count either.
+    # Without namespaces, as <gazebo> may hold undeclared prefixes. The encoding declared in a str
+    # is ignored.
     parser.StartElementHandler, parser.EndElementHandler = start, builder.end
     parser.CharacterDataHandler = builder.data
     parser.Parse(text, True)
@@ -192,14 +194,14 @@ def _elements(text: str, line: int) -> ET.Element:
 
 
 def _without_hyphens(found: re.Match[str]) -> str:
-    """A comment as XML allows it, with all characters in their places; a CDATA section as it is."""
+    """Replaces hyphens in a comment by spaces, as XML requires; leaves a CDATA section as it is."""
     words = found["words"] or ""
     return found[0] if "--" not in f"{words}-" else f"<!--{words.replace('-', ' ')}-->"
 
 
 def urdf_text(xml: str | bytes) -> str:
-    """The text of a URDF, if in bytes without the declaration of an encoding, which it no longer
-    has; UrdfFileError for bytes of something else."""
+    """Text of a URDF. Decodes bytes and removes the declaration of their encoding; raises
+    UrdfFileError for bytes that are not a URDF."""
     if isinstance(xml, str):
         return xml
     with errors_of("robot_description"):
@@ -232,13 +234,13 @@ def _decoded(data: bytes) -> str:
 
 
 def encoding_of(data: bytes) -> str:
-    """By the byte-order mark, or the first two bytes, or the declaration; else UTF-8."""
+    """Encoding by the byte-order mark, the first two bytes or the declaration; else UTF-8."""
     for beginning, encoding in _ENCODINGS.items():
         if re.match(beginning, data):
             return encoding
     found = _DECLARATION.match(data.lstrip()[:1000])
     declared = found[1].decode("ascii", "replace").strip()[:40] if found else "utf-8"
-    # A file that was saved anew may still declare an encoding of two or four bytes a letter.
+    # A file that was saved again may still declare an encoding of two or four bytes a character.
     wide = declared.lower().replace("_", "-").startswith(("utf-16", "utf-32", "ucs-2"))
     return "utf-8" if wide else declared
 

@@ -1,4 +1,4 @@
-"""The value of a parameter that is allowed, where a wanted one is refused for what it would do."""
+"""Search for an allowed value of a parameter, after a wanted value was refused for its effect."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 from rnea_control.parameters.parameter import Parameter
 
-# Halvings of the way from the wanted to the present value, and times that a value is doubled at
-# most where the present one stands for a default.
-HALVINGS, DOUBLINGS = 8, 20
+HALVINGS = 8  # number of bisections between the wanted and the present value
+DOUBLINGS = 20  # largest number of doublings, if the present value is special
 
 
 def allowed_values(
@@ -21,13 +20,14 @@ def allowed_values(
     known: Mapping[str, Parameter],
     allows: Callable[[Mapping[str, Any]], bool],
 ) -> str:
-    """The values nearest to the wanted ones that are allowed, of the row of the table that is to
-    blame; empty if no row alone is.
+    """Allowed values nearest to the wanted values, for the single row of the table that causes the
+    refusal, in words; empty if no single row does.
 
     Args:
-        present, wanted: values by full names; the present ones are allowed, the wanted ones not.
-        known: the parameters by full names.
-        allows: says whether a set of all values is allowed.
+        present: present values by full names; they are allowed.
+        wanted: wanted values by full names; they are not allowed.
+        known: parameters by full names.
+        allows: returns True if a complete set of values is allowed.
     """
     numbers = [name for name in known if name in wanted and _is_number(wanted[name])]
     changed = [name for name in numbers if wanted[name] != present[name]]
@@ -61,7 +61,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _least_share(allows: Callable[[float], bool]) -> float | None:
-    """The smallest share of the way to the present values that is allowed; None if none is."""
+    """Smallest allowed fraction of the way to the present values; None if none is allowed."""
     refused, allowed = 0.0, 1.0
     if not allows(allowed):
         return None
@@ -81,7 +81,8 @@ def _between(
     name: str,
     share: float,
 ) -> Any:
-    """A value on the way from the wanted to the present one; beyond any where that is special."""
+    """Value on the way from the wanted to the present value; if the present value is special,
+    beyond every bound."""
     special, before, after = known[name].special, present[name], wanted[name]
     if not isinstance(after, (int, float)):
         return [a + share * (b - a) for a, b in zip(after, before, strict=True)]
@@ -93,7 +94,7 @@ def _between(
 
 
 def _outward(value: float, wanted: float) -> float:
-    """The value with three digits, rounded away from the wanted one."""
+    """Rounds to three digits, away from the wanted value."""
     if value == 0.0 or not math.isfinite(value):
         return value
     digit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)

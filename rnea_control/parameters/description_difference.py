@@ -1,4 +1,4 @@
-"""Whether two robot descriptions differ in what torques depend on."""
+"""Comparison of two robot descriptions by the properties on which torques depend."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rnea_control.parameters.settings import quietly
 
 
 def description_difference(own: str, other: str) -> str:
-    """How another description differs in what torques depend on; empty if it does not, or if there
-    is no own one."""
+    """Difference of another description in the properties on which torques depend, in words; empty
+    if there is none, or if `own` is empty."""
     if not own or own == other:
         return ""
     try:
         ours = quietly(RobotModel.from_urdf_string, own)
     except RobotModelError:
-        return ""  # which is a finding of its own
+        return ""  # an invalid description is a separate finding
     try:
         theirs = quietly(RobotModel.from_urdf_string, other)
     except RobotModelError as problem:

@@ -1,6 +1,6 @@
-"""One parameter: type, default, bounds, meaning and special values, in one place.
+"""Declaration of a parameter: type, default, bounds, meaning and special values.
 
-A name may hold the placeholder `<joint>`; the row then declares one parameter for each joint.
+A name may contain the placeholder `<joint>`; the row then declares one parameter for each joint.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ _TYPE_WORDS = {bool: "boolean", int: "integer", float: "double", str: "string"}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A row of a parameter table."""
+    """Row of a parameter table."""
 
-    name: str  # full, with dots between its parts
+    name: str  # full name, with dots between its parts
     # bool, int, float, str, or a list of int, float or str; a float may be given as an integer.
     type: Any
-    default: Any  # where the user gives no value; None makes the parameter mandatory
-    meaning: str  # one line for the user
-    unit: str = ""  # of the number, if it has one
+    default: Any  # default value; None makes the parameter mandatory
+    meaning: str  # description for the user
+    unit: str = ""  # unit of the number, if it has one
     at_least: float = -math.inf  # bounds of a number, or of each number of an array
     above: float = -math.inf
     at_most: float = math.inf
-    choices: tuple[str, ...] = ()  # the strings allowed
-    length: int = 0  # how many elements an array must have; 0 for any
-    # A value that is allowed outside the bounds, and its meaning: `(-1.0, "that of the URDF")`;
-    # third, the value in force then, if it is another: NaN for one that the robot decides, infinity
-    # for no bound.
+    choices: tuple[str, ...] = ()  # allowed strings
+    length: int = 0  # required number of elements of an array; 0 for any
+    # A value that is allowed outside the bounds, and its meaning: `(-1.0, "that of the URDF")`.
+    # Third, if different, the value in force: NaN for a value from the robot, infinity for no
+    # bound.
     special: tuple[Any, str] | tuple[Any, str, Any] | None = None
-    zero_is_none: bool = False  # whether 0 means no bound, beside a `special` for something else
-    live: bool = False  # whether it may change while the node runs
-    infinite: bool = False  # whether a number may be infinite
-    bound: bool = False  # whether infinity, no bound, may be in force, though users give a number
-    in_tick: bool = False  # whether the control step reads it: it has a row of the step's array
+    zero_is_none: bool = False  # True if 0 means no bound, in addition to `special`
+    live: bool = False  # True if it may change while the node runs
+    infinite: bool = False  # True if a number may be infinite
+    bound: bool = False  # True if infinity, no bound, may be in force, though users give a number
+    in_tick: bool = False  # True if the control step reads it, from a row of the step's array
 
     def names(self, joints: Sequence[str]) -> list[str]:
-        """The full names, one for each joint where there is the placeholder."""
+        """Full names; one for each joint if the name has the placeholder."""
         each_joint = joints if JOINT in self.name else ("",)
         return [self.name.replace(JOINT, joint) for joint in each_joint]
 
     @property
     def allowed(self) -> str:
-        """The values that are allowed, in ROS's words for types."""
+        """Allowed values, in ROS's words for types."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
         elements = typing.get_args(self.type)
@@ -74,10 +74,10 @@ class Parameter:
         return words
 
     def check(self, name: str, value: Any) -> Any:
-        """The value in its proper type; ParameterError, which names the parameter by its full name,
-        the value and what is allowed."""
+        """Converts a value to the parameter's type. Raises ParameterError, which names the full
+        name, the value and the allowed values."""
         if value is False and "off" in self.choices:
-            value = "off"  # which YAML takes for a boolean
+            value = "off"  # YAML reads off as a boolean
         converted = _converted(value, self.type)
         if isinstance(value, float) and (
             self._is_special(value) or (self.infinite and math.isinf(value))
@@ -93,7 +93,7 @@ class Parameter:
         return converted
 
     def in_force(self, value: Any) -> Any:
-        """The value in force for a checked one, which may be special."""
+        """Value in force for a checked value, which may be special."""
         if self.zero_is_none and value == 0.0:
             return math.inf
         is_other = len(self.special or ()) == 3 and self._is_special(value)
@@ -101,7 +101,7 @@ class Parameter:
 
     @property
     def once_in_force(self) -> Parameter:
-        """The row of values that are in force, none of which is special."""
+        """Row for values in force, without special values."""
         special = self.special
         if special is not None and len(special) == 3:
             special = (special[2], special[1])
@@ -111,7 +111,7 @@ class Parameter:
     def _is_special(self, value: Any) -> bool:
         if self.special is None:
             return False
-        special = self.special[0]  # NaN is special too, once in force
+        special = self.special[0]  # NaN in force is special too
         return bool(value == special) or bool(special != special and value != value)  # noqa: PLR0124
 
     def _within(self, value: Any) -> bool:
@@ -129,15 +129,15 @@ class Parameter:
 
 
 class Parameters(Protocol):
-    """Checked parameters by full name, of a node or from plain values; ParameterError for a value
-    that is not allowed, or missing."""
+    """Checked parameters by full name, from a node or from plain values. Raises ParameterError for
+    a value that is not allowed, or missing."""
 
     def __getitem__(self, name: str) -> Any: ...
 
 
 class GivenParameters:
-    """Plain values by full name, as of a YAML file, checked by the `known` rows, as `expand` gives
-    them, which have the defaults too."""
+    """Parameters from plain values by full name, such as from a YAML file; `known` rows from
+    `expand` give checks and defaults."""
 
     def __init__(self, values: Mapping[str, Any], known: Mapping[str, Parameter]) -> None:
         self.values = values
@@ -148,7 +148,7 @@ class GivenParameters:
         return parameter.check(name, self.values.get(name, parameter.default))
 
     def faults(self) -> list[str]:
-        """What is wrong with the values, one sentence each."""
+        """Faults of the values, one sentence each."""
         found = []
         for name in self._known:
             try:
@@ -158,12 +158,12 @@ class GivenParameters:
         return found
 
     def unknown(self) -> list[str]:
-        """Names that no row has, probably misspelt."""
+        """Names without a row, probably misspelt."""
         return sorted(name for name in self.values if name not in self._known)
 
 
 def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Parameter]:
-    """The parameters by full name, with one for each joint where the name holds the placeholder.
+    """Rows by full name; one for each joint if the name has the placeholder.
 
     Raises:
         ParameterError: two rows have the same name.
@@ -177,8 +177,8 @@ def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Param
 
 
 def joint_of(name: str, table: Iterable[Parameter]) -> str:
-    """The joint that a parameter of this name is of, whichever joints there are; empty if no row of
-    the table makes such a name of a joint's."""
+    """Joint in the full name of a parameter, whether or not the robot has it; empty if no row of
+    the table has a placeholder that fits."""
     for row in table:
         before, placeholder, after = row.name.partition(JOINT)
         joint = name[len(before) : len(name) - len(after)]
@@ -190,8 +190,8 @@ def joint_of(name: str, table: Iterable[Parameter]) -> str:
 def values_in_force(
     parameters: Parameters, table: Iterable[Parameter], joints: Sequence[str]
 ) -> dict[str, Any]:
-    """The values that parameters put in force, by the names of their rows; of joints, arrays of
-    shape (nv,). ParameterError for one that is not allowed, or missing."""
+    """Values in force, by the names of their rows; arrays of shape (nv,) for rows with the
+    placeholder. Raises ParameterError for a value that is not allowed, or missing."""
     values: dict[str, Any] = {}
     for row in table:
         found = [row.in_force(parameters[name]) for name in row.names(joints)]
@@ -200,7 +200,7 @@ def values_in_force(
 
 
 def markdown(table: Iterable[Parameter], live: bool = True) -> str:
-    """The table as Markdown, for the documentation; `live`: with a column that says which may
+    """Table as Markdown, for the documentation; `live` adds a column that marks parameters that may
     change while the node is active."""
     rows = [("parameter", "default", "allowed", "unit", "while active", "meaning"), ("---",) * 6]
     for p in table:
@@ -218,7 +218,7 @@ def _yaml(value: Any) -> str:
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    """The value in its proper type; None if it is of another one."""
+    """Converts a value to this type; returns None if it has another type."""
     if typing.get_origin(kind) is list:
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
             return None
@@ -231,7 +231,7 @@ def _converted(value: Any, kind: Any) -> Any:
             return None
         try:
             number = float(value)
-        except OverflowError:  # an integer of many digits
+        except OverflowError:  # an integer with many digits
             return None
         return number if math.isfinite(number) else None
     return value if type(value) is kind else None

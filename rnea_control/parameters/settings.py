@@ -1,4 +1,4 @@
-"""What the values of parameters put in force: the settings of programs, and the robot."""
+"""Settings of programs, and the robot, from values of parameters."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _OF_JOINTS = [row for row in ROBOT if row.name.startswith(("friction.", "armatur
 
 
 def row(name: str = "", default: Any = MISSING) -> Any:
-    """The field for a row of the table, an array of shape (nv,) where the name has a joint; without
-    a name one that no parameter sets. A default of None is as if nothing were set."""
+    """Field for a row of the table: an array of shape (nv,) if the name has a joint. Without a
+    name, a field that no parameter sets. A default of None means not set."""
     return field(default=default, metadata={"row": ROWS[name] if name else None})
 
 
 class Settings:
-    """Dataclasses whose fields are rows of the table. Infinity is no bound."""
+    """Base of dataclasses whose fields are rows of the table. Infinity means no bound."""
 
     @classmethod
     def of(cls: type[S], values: Mapping[str, Any], **given: Any) -> S:
-        """Those of `values` that the fields are rows of, as `values_in_force` gives
-        them; `given` fields go before them."""
+        """Settings from `values`, as returned by `values_in_force`; `given` fields take
+        precedence."""
         own = {each.name: each.metadata.get("row") for each in fields(cls)}  # type: ignore[arg-type]
         taken = {name: values[r.name] for name, r in own.items() if r and r.name in values}
         return cls(**{**taken, **given})
 
     def numbers(self) -> Iterator[tuple[Parameter, Any]]:
-        """What is set, with its row, also of the settings within."""
+        """Rows and values that are set, also in nested settings."""
         for each in fields(self):  # type: ignore[arg-type]
             value, of_table = getattr(self, each.name), each.metadata.get("row")
             if isinstance(value, Settings) and is_dataclass(value):
@@ -46,7 +46,7 @@ class Settings:
                 yield of_table, value
 
     def check(self, joint_names: Sequence[str]) -> None:
-        """Refuses settings that do not fit these joints.
+        """Checks the settings for these joints.
 
         Raises:
             ControllerError: a wrong size, or a value that the table does not allow. The message
@@ -73,7 +73,7 @@ class Settings:
 
 
 def quietly(make: Callable[..., RobotModel], *arguments: Any) -> RobotModel:
-    """A robot, whose warnings are in `RobotModel.warnings`; none is issued."""
+    """Makes a robot without issuing its warnings; they are in `RobotModel.warnings`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
         return make(*arguments)
@@ -82,17 +82,18 @@ def quietly(make: Callable[..., RobotModel], *arguments: Any) -> RobotModel:
 def load_model(
     parameters: Parameters, joints: list[str], locked: Sequence[str], description: str
 ) -> RobotModel:
-    """The robot of the parameter `robot_description`, or of the topic's `description`; `quietly`.
+    """Robot from the parameter `robot_description`, or else from the topic's `description`; issues
+    no warnings.
 
     Args:
-        parameters: of the node.
-        joints: to control.
+        parameters: parameters of the node.
+        joints: joints to control.
         locked: joints with a parameter `locked_positions.<joint>`.
-        description: URDF text from the topic, empty without any.
+        description: URDF text from the topic; empty if none was received.
 
     Raises:
-        ParameterError: there is no description, or a value that is not allowed.
-        RobotModelError: the description is not that of a robot with these joints.
+        ParameterError: no description, or a value that is not allowed.
+        RobotModelError: the description is not of a robot with these joints.
     """
     description = parameters["robot_description"] or description
     if not description:
@@ -106,8 +107,8 @@ def load_model(
 
 
 def payload_doubt(parameters: Parameters, model: RobotModel) -> str:
-    """What is doubtful about the payload, in a sentence; empty if nothing is: a mass alone is a
-    point in the origin of its link, where hardly any load is."""
+    """Sentence about a doubtful payload; empty if there is no doubt. A mass without center of mass
+    is a point at the origin of its link, which hardly any load is."""
     mass, place = parameters["payload.mass"], parameters["payload.center_of_mass"]
     if not mass > 0.0 or any((*place, *parameters["payload.inertia"])):
         return ""
@@ -121,12 +122,12 @@ def payload_doubt(parameters: Parameters, model: RobotModel) -> str:
 
 
 def update_model(parameters: Parameters, model: RobotModel) -> None:
-    """Sets gravity, payload, friction and armature of the model from the node's parameters. A
-    payload without mass is none, whatever its inertia.
+    """Sets gravity, payload, friction and armature of the model from the node's parameters. A mass
+    of 0 means no payload, whatever its inertia.
 
     Raises:
-        ParameterError: a value that is not allowed, a payload with an impossible inertia, or one on
-            a link that does not exist.
+        ParameterError: a value that is not allowed, a payload with an impossible inertia, or a
+            payload on an unknown link.
     """
     mass = parameters["payload.mass"]
     xx, xy, xz, yy, yz, zz = parameters["payload.inertia"]

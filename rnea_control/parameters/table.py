@@ -1,7 +1,7 @@
-"""All parameters of controller and sentinel but `control_law`: each is one row, and only here.
+"""All parameters of controller and sentinel except `control_law`: each is one row, and only here.
 
-From the rows come the users' documentation, the checks, a program's settings, and the control
-step's array (`in_tick`). `python -m rnea_control.parameters.table` prints the sentinel's.
+The users' documentation, the checks, a program's settings, and the control step's array (`in_tick`)
+are made from the rows. `python -m rnea_control.parameters.table` prints the sentinel's.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from functools import partial
 
 from rnea_control.parameters.parameter import Parameter, markdown
 
-INF, NAN = math.inf, math.nan
-# The number that stands for a default.
-DEFAULT = -1.0
-# Over a longer one no state can be predicted from its velocity, [s].
-LONGEST_DEAD_TIME = 0.02
-# An arm that nobody commands for longer is on the floor, also in lockstep with a slow machine [s].
+INF = math.inf
+NAN = math.nan
+DEFAULT = -1.0  # special value of a parameter for a default that depends on the robot
+LONGEST_DEAD_TIME = 0.02  # longest prediction of a state from its velocity [s]
+# Longest time without commands, [s]: an arm without commands for longer has fallen, also in
+# lockstep with a slow machine.
 LONGEST_TIMEOUT = 10.0
 
-# Rows that may change while the node runs; of these, those that the control step reads.
-live = partial(Parameter, live=True)
-tuned = partial(live, in_tick=True)
+live = partial(Parameter, live=True)  # row that may change while the node runs
+tuned = partial(live, in_tick=True)  # row that may change, and that the control step reads
 
 # fmt: off
 ROBOT = (
@@ -47,7 +46,7 @@ ROBOT = (
         "constant torque offset of the actuator", "Nm or N"),
     live("armature.<joint>", float, 0.0,
         "rotor inertia of the actuator times the gear ratio squared", "kg m^2 or kg", at_least=0.0,
-        at_most=1000.0),  # behind the largest gears
+        at_most=1000.0),  # reflected through the largest gears
     live("payload.link", str, "",
         "link that the payload is fixed to; set it together with mass and center of mass",
         special=("", "the link that the last of `joints` moves")),
@@ -64,7 +63,7 @@ ROBOT = (
         "URDF of the robot as text", special=("", "the topic robot_description")),
 )
 
-# The limits that every torque keeps, of controller and sentinel.
+# Limits of every torque of controller and sentinel.
 LIMITS = (
     live("effort_limit_scale", float, 1.0,
         "torques are clamped to the effort limits times this factor", above=0.0, at_most=1.0),
@@ -92,26 +91,27 @@ LIMITS = (
             "less", NAN
         )),
     tuned("saturation_timeout", float, 0.5,
-        "how long a torque may be at its limit before the motion ends in the same way",
-        "s", above=0.0, special=(0.0, "no bound", INF)),
+        "time at its limit after which a torque ends the motion: the arm brakes and holds where it "
+        "is", "s", above=0.0, special=(0.0, "no bound", INF)),
     tuned("motion_bounds.velocity", float, 1.2,
-        "part of a joint's velocity limit beyond which the controller goes into fault and brakes",
+        "fraction of a joint's velocity limit beyond which the controller goes into fault and "
+        "brakes",
         above=0.0, special=(0.0, "no bound", INF)),
     tuned("motion_bounds.velocity_error", float, 0.7,
         "the same for the difference between desired and measured velocity", above=0.0,
         special=(0.0, "no bound", INF)),
     tuned("motion_bounds.driving_torque", float, 0.25,
-        "part of a joint's effort limit: an external torque beyond it that acts along the motion "
-        "leads to a fault, as a person does or a torque with the wrong sign; guided by hand, "
-        "twice as much", above=0.0, special=(0.0, "no bound", INF)),
+        "fraction of a joint's effort limit: a larger external torque along the motion, from a "
+        "person or a torque with the wrong sign, leads to a fault; in hand guiding twice the "
+        "fraction", above=0.0, special=(0.0, "no bound", INF)),
     tuned("motion_bounds.driving_power", float, DEFAULT,
         "power of such torques at all joints that leads to a fault", "W", above=0.0,
         zero_is_none=True, special=(
-            DEFAULT, "2.4 % of what all joints could bring, effort limit times velocity limit", NAN
+            DEFAULT, "2.4 % of the power of all joints, effort limit times velocity limit", NAN
         )),
     tuned("motion_bounds.contact_torque", float, 0.25,
-        "part of a joint's effort limit: an external torque against its motion that grows beyond "
-        "it ends the motion, and the arm brakes and holds where it is", above=0.0,
+        "fraction of a joint's effort limit: an external torque against the motion that grows "
+        "beyond it ends the motion, and the arm brakes and holds where it is", above=0.0,
         special=(0.0, "no bound", INF)),
 )
 
@@ -129,15 +129,15 @@ FEEDBACK = (
         "lower bound of the integral term", "computed_torque: rad/s^2, else Nm", at_most=0.0,
         infinite=True),
     tuned("gains.<joint>.error_deadband", float, 0.0,
-        "position error up to which the integral term stays as it is, so that a joint that sticks "
+        "position error up to which the integral term is frozen, so that a joint with stiction "
         "near its goal does not hunt about it", "rad or m", at_least=0.0),
     tuned("feedback_inertia.<joint>", float, 0.0,
-        "least inertia by which computed_torque turns the feedback of this joint into a torque, "
-        "for joints whose rotor inertia is not known; 0 for the model's. More than the joint has "
-        "makes it that much stiffer than its gains say", "kg m^2 or kg", at_least=0.0,
+        "smallest inertia with which computed_torque converts the feedback of this joint to a "
+        "torque, for an unknown rotor inertia; 0: the model's inertia. A value above the joint's "
+        "inertia multiplies the joint's stiffness by their ratio", "kg m^2 or kg", at_least=0.0,
         at_most=10.0),  # for arms up to some hundred kilograms
     tuned("dead_time", float, 0.001,
-        "how long after its measurement a torque acts: the torque is computed for the state and "
+        "time from a measurement until its torque acts: the torque is computed for the state and "
         "the desired motion at that moment. The default was measured with ros2_control at 1 kHz",
         "s", at_least=0.0, at_most=LONGEST_DEAD_TIME),
 )
@@ -152,27 +152,27 @@ COMMANDS = (
 
 HARDWARE = (
     Parameter("controller_manager", str, "controller_manager",
-        'name of the controller_manager that says whether the effort controller is active; "" not '
-        'to ask it'),
+        'name of the controller_manager, which reports whether the effort controller is active; "" '
+        'for no such check'),
     Parameter("activate_effort_controller", bool, False,
         "have controller_manager activate the effort controller once the gravity torque is "
         "commanded"),
 )
 
-# Of the controller: missing states, start and end.
+# Parameters of the controller: missing states, start and end.
 SAFETY = (
     Parameter("joint_state_gap", float, 0.02,
         "after a longer gap in joint_states the motion slows down, and torques are computed from "
         "a predicted state", "s", above=0.0),
     Parameter("joint_state_timeout", float, 0.1,
         "after a longer gap in joint_states the motion ends, and the arm brakes and holds by the "
-        "model until they are back", "s", above=0.0),
+        "model until states arrive again", "s", above=0.0),
     Parameter("max_bad_states", int, 10,
-        "how many unusable states in a row are ignored (not finite, lacking a joint, a jump, a "
-        "stamp that goes back); further ones count as missing", at_least=0),
+        "number of consecutive unusable states that are ignored (not finite, lacking a joint, a "
+        "jump, a decreasing stamp); further states count as missing", at_least=0),
     Parameter("interpreter_timeout", float, 1.0,
         "a motion ends, and the arm brakes along its path and holds, when the process's Python "
-        "interpreter has stood still for longer; infinite for never", "s", above=0.0,
+        "interpreter has been blocked for longer; infinite for never", "s", above=0.0,
         infinite=True),
     tuned("activation.blend_time", float, 0.5,
         "time over which the difference between the torque in force at the start and the "
@@ -186,11 +186,11 @@ SAFETY = (
         "the controller does not start while a joint is further beyond a position limit",
         "rad or m", at_least=0.0),
     Parameter("activation.check", str, "warn",
-        "before anything is fed back, ask each joint for its answer to small torques, 3 % of its "
-        "effort limit for 80 ms: a wrong sign, order or unit is told, and with refuse ends in mode "
-        "powerless (docs/safety.md)", choices=("off", "warn", "refuse")),
+        "before feedback starts, test the response of each joint to small torques, 3 % of its "
+        "effort limit for 80 ms: a wrong sign, order or unit is reported, and with refuse ends in "
+        "mode powerless (docs/safety.md)", choices=("off", "warn", "refuse")),
     tuned("gravity_compensation.damping", float, 0.05,
-        "part of the velocity gains that is felt in hand guiding by ~/gravity_compensation",
+        "damping in hand guiding by ~/gravity_compensation, as a fraction of the velocity gains",
         at_least=0.0),
     Parameter("require_sentinel", bool, False, "activate only while rnea_sentinel guards the arm"),
     tuned("collision_detection.enable", bool, False,
@@ -203,52 +203,52 @@ SAFETY = (
         "model's error", "Nm or N", above=0.0, bound=True,
         special=(DEFAULT, "a quarter of the effort limit", NAN)),
     live("model_check.bound", float, 0.1,
-        "part of the effort limits by which the torque that holds the arm at rest may differ from "
-        "the model's gravity torque; beyond it /diagnostics names the difference and the likely "
-        "cause; 0 for no check", at_least=0.0),
+        "fraction of the effort limits by which the torque that holds the arm at rest may differ "
+        "from the model's gravity torque; beyond it /diagnostics names the difference and the "
+        "likely cause; 0 for no check", at_least=0.0),
     Parameter("measured_effort_is_trusted", bool, False,
         "the effort in joint_states is the torque at the joints in Nm or N; the check of the "
-        "model then goes by it, else by the controller's own feedback"),
+        "model then uses it, else the controller's own feedback"),
     Parameter("last_command", str, "gravity",
         "last command when the controller stops, which the hardware then applies for ever: the "
         "gravity torque, or zero for hardware whose brakes engage", choices=("gravity", "zero")),
     Parameter("power_down", str, "zero",
-        "what becomes of an arm that no braking slows down, in mode powerless: zero torque, after "
-        "which the effort controller is deactivated, or without brakes damping at the joints whose "
-        "answer activation.check has verified", choices=("zero", "damp")),
+        "commands in mode powerless, for an arm that braking does not slow down: zero torque, "
+        "after which the effort controller is deactivated; or, for an arm without brakes, damping "
+        "at the joints whose response activation.check has verified", choices=("zero", "damp")),
     Parameter("hold_on_shutdown", float, 0.0,
-        "how long the controller goes on holding the arm after SIGINT or SIGTERM, unless nobody "
-        "subscribes to the commands any more; a second signal ends it", "s", at_least=0.0,
-        special=(DEFAULT, "until nobody subscribes to the commands")),
+        "time for which the controller holds the arm after SIGINT or SIGTERM; it ends early if the "
+        "commands have no subscriber any more, or at a second signal", "s", at_least=0.0,
+        special=(DEFAULT, "until the commands have no subscriber")),
 )
 
-# Both sides of the hand-over must have the same.
+# Both sides of the hand-over must have the same values.
 HANDOVER = (
     Parameter("command_lease", float, DEFAULT,
-        "how long the arm may go on while the controller is stopped or gets no CPU; after a longer "
-        "absence the controller yields to the sentinel (docs/safety.md)", "s", above=0.0,
+        "longest time without CPU, or stopped, after which the controller continues; after a "
+        "longer absence it yields to the sentinel (docs/safety.md)", "s", above=0.0,
         at_most=LONGEST_TIMEOUT,
         special=(DEFAULT, "0.01, and 0.1 in simulated time")),
     Parameter("command_timeout", float, DEFAULT,
-        "how long commands may be missing before the sentinel takes the arm; set it above "
+        "time without commands after which the sentinel takes the arm; set it above "
         "`command_lease` by several times the time that a command takes to arrive", "s", above=0.0,
         at_most=LONGEST_TIMEOUT,
         special=(DEFAULT, "1.5 times `command_lease`")),
 )
 
-# Named as those of joint_trajectory_controller.
+# The names are those of joint_trajectory_controller.
 TRAJECTORIES = (
     live("allow_partial_joints_goal", bool, False,
-        "take trajectories of some of the joints; the others go on as before"),
+        "accept trajectories of some of the joints; the other joints continue as before"),
     live("allow_nonzero_velocity_at_trajectory_end", bool, False,
         "take goals whose last point moves; the arm settles at that point. Trajectories of the "
         "topic may end in motion in any case"),
     live("allow_integration_in_goal_trajectories", bool, False,
-        "take points without positions, which are integrated from velocities, or these from "
-        "accelerations"),
+        "accept points without positions, which are integrated from velocities; missing velocities "
+        "are integrated from accelerations"),
     live("interpolate_from_desired_state", bool, True,
         "start new trajectories from the desired state, without a jump; false: from the measured "
-        "one, as they also start after an error beyond the path tolerance"),
+        "state, as always after an error beyond the path tolerance"),
     Parameter("interpolation_method", str, "splines",
         "curve that joins the points of a trajectory", choices=("splines",)),
     live("positions_upsampling.enable", bool, False,
@@ -257,19 +257,19 @@ TRAJECTORIES = (
         "point i of a trajectory whose points all have time 0 is due at (i + 1) / frequency", "Hz",
         above=0.0, special=(0.0, "refusing these")),
     live("constraints.stopped_velocity_tolerance", float, 0.01,
-        "how fast a joint may still be when the goal is reached", "rad/s or m/s", above=0.0,
+        "largest velocity of a joint when the goal is reached", "rad/s or m/s", above=0.0,
         special=(0.0, "any velocity", INF)),
     live("constraints.goal_time", float, 0.0,
-        "how long after its end a trajectory may take to come within the goal tolerances", "s",
+        "time after its end in which a trajectory must come within the goal tolerances", "s",
         above=0.0, special=(0.0, "for ever", INF)),
     live("cmd_timeout", float, 0.0,
-        "stands for `constraints.goal_time` where that is 0", "s", above=0.0,
+        "used in place of `constraints.goal_time` if that is 0", "s", above=0.0,
         special=(0.0, "for ever", INF)),
     live("constraints.<joint>.trajectory", float, 0.0,
-        "path tolerance: how far a joint may be off while it moves", "rad or m", above=0.0,
+        "path tolerance: largest position error of a joint while it moves", "rad or m", above=0.0,
         special=(0.0, "any distance", INF)),
     live("constraints.<joint>.goal", float, 0.0,
-        "goal tolerance: how far a joint may be off when the goal is reached", "rad or m",
+        "goal tolerance: largest position error of a joint when the goal is reached", "rad or m",
         above=0.0, special=(0.0, "any distance", INF)),
     live("constraints.decelerate_on_cancel", bool, False,
         "brake within `max_deceleration_on_cancel`; false: as hard as the effort limits allow"),
@@ -283,7 +283,7 @@ TRAJECTORIES = (
         "after a pause of joint_states, plan the rest of the trajectory anew, so that it meets its "
         "points at their times again, within the limits; false: the rest runs later by the pause"),
     Parameter("speed_scaling.initial_scaling_factor", float, 1.0,
-        "speed of trajectories until `~/speed_scaling_input` sets another one", at_least=0.0,
+        "speed of trajectories until `~/speed_scaling_input` sets another factor", at_least=0.0,
         at_most=1.0),
     Parameter("action_monitor_rate", float, 20.0,
         "rate of the action's feedback", "Hz", above=0.0, at_most=1000.0),
@@ -305,7 +305,7 @@ REAL_TIME = (
         at_most=2000000000, special=(-1, "no change of the CPUs' sleep")),
 )
 
-# Of the sentinel alone.
+# Parameters of the sentinel only.
 GUARD = (
     Parameter("stiffness", float, 100.0,
         "position gain of the sentinel's own control, which brakes and holds the arm",
@@ -317,17 +317,17 @@ GUARD = (
         "the controller", at_least=1.0),
     Parameter("revoke_frozen_commands", bool, True,
         "take the arm from a controller that repeats a torque for command_timeout while the arm "
-        "moves; false for laws that do so on purpose"),
+        "moves; false for laws that repeat torques on purpose"),
     Parameter("give_back_limit", int, 3,
-        "how often within a minute the sentinel gives the arm back by itself, at rest, to a "
-        "controller whose pause is over; it then keeps the arm until ~/resume. 0: never by itself",
-        at_least=0),
+        "number of times in a minute that the sentinel returns the arm automatically, at rest, to "
+        "a controller whose pause is over; then it keeps the arm until ~/resume. 0: never "
+        "automatically", at_least=0),
     Parameter("prediction_gap", float, 0.02,
         "after a longer gap in joint_states, a sentinel that has the arm computes its torques from "
         "a predicted state", "s", above=0.0),
 )
 
-# The thresholds of warnings and errors in `/diagnostics`.
+# Thresholds of warnings and errors in `/diagnostics`.
 DIAGNOSTICS = tuple(
     live(f"diagnostics.{name}.{level}", float, value,
         f"/diagnostics says {level.upper()} when {meaning} exceeds this in the last second",
@@ -358,12 +358,12 @@ ROWS = {
     row.name: row
     for row in (*ROBOT, *LIMITS, *FEEDBACK, *SAFETY, *TRAJECTORIES, *REAL_TIME, *GUARD)
 }
-# Those that the control step reads, in the order of its array.
+# Rows that the control step reads, in the order of its array.
 TICK_ROWS = tuple(row for row in ROWS.values() if row.in_tick)
 
 
 def tick_row(name: str) -> int:
-    """The row of the control step's array of settings that a parameter has."""
+    """Row of a parameter in the control step's array of settings."""
     return TICK_ROWS.index(ROWS[name])
 
 

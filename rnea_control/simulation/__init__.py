@@ -1,1 +1,1 @@
-"""A MuJoCo arm that looks like ros2_control hardware from outside."""
+"""A MuJoCo arm with the ROS interface of ros2_control hardware."""

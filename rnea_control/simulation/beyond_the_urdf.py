@@ -1,8 +1,7 @@
-"""Parameters that describe hardware beyond its URDF: a simulator that is given the URDF alone has
-none of it.
+"""Parameters that describe hardware beyond its URDF, which a simulation of the URDF lacks.
 
-The YAML file of a real arm may say that firmware compensates gravity, or which inertia the rotors
-have. In a simulation such an arm sags, or its wrist shakes.
+The YAML file of a real arm may declare that firmware compensates gravity, or give the inertia of
+the rotors. With these values a simulated arm sags, or its wrist shakes.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from rnea_control.parameters.parameter import expand
 from rnea_control.parameters.table import ROWS
 
-# Rows of the table of parameters, by the first part of their name. Their defaults describe the arm
-# of the URDF.
+# First parts of the names of these parameters. Their defaults describe the arm of the URDF.
 FIRMWARE = ("hardware_compensates_gravity",)
 BEYOND_THE_URDF = (
     *FIRMWARE,
@@ -28,12 +26,12 @@ BEYOND_THE_URDF = (
 def overrides(
     section: Mapping[str, object], joints: Sequence[str], groups: Sequence[str] = BEYOND_THE_URDF
 ) -> dict[str, object]:
-    """The defaults of those parameters that a simulation of the URDF needs, where a YAML file has
-    other values.
+    """Defaults for a simulation of the URDF, of those parameters for which a YAML file has other
+    values.
 
     Args:
-        section: of the controller in its YAML file, by full name.
-        joints: to control.
+        section: values in the controller's section of the YAML file, by full name.
+        joints: joints to control.
         groups: first parts of the names of parameters.
     """
     rows = [row for row in ROWS.values() if row.name.split(".")[0] in groups]
@@ -46,7 +44,7 @@ def overrides(
 
 
 def words(section: Mapping[str, object], overridden: Mapping[str, object], simulator: str) -> str:
-    """What was overridden, in a sentence; empty if nothing was."""
+    """Sentence about the overridden values; empty if there are none."""
     if not overridden:
         return ""
     grouped: dict[str, list[str]] = {}

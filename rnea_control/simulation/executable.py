@@ -16,22 +16,28 @@ from rnea_control.ros.process import build, ros_process, unblocked_output
 if TYPE_CHECKING:
     from rnea_control.simulation.simulated_arm import SimulatedArm
 
-# How far the arm may fall behind real time before it stops catching up, [s].
-LONGEST_DELAY = 0.05
+LONGEST_DELAY = 0.05  # delay of the arm behind real time above which it stops catching up [s]
 
-# Lockstep: how long to wait for a command before the state is sent again, at first and later; and
-# how long no command may come before all answers to a state that was sent twice are in, [s].
-FIRST_RETRY = 0.1
-RETRY = 2.0
-QUIET = 0.2
+# Lockstep.
+FIRST_RETRY = 0.1  # time without a command after which the state is sent a second time [s]
+RETRY = 2.0  # time without a command after which the state is sent once more [s]
+QUIET = 0.2  # time without commands after which all answers to a repeated state have arrived [s]
 
 
 def in_real_time(
     arm: SimulatedArm, executor: Executor, running: Callable[[], bool]
 ) -> Iterator[int]:
-    """Publishes a state and steps the arm once a period of real time, as long as `running` says so;
-    gives the stamp of each state, just published, [ns]. `executor`, which has the arm, takes the
-    commands in between: of what waits, one thing a state even where the arm is late."""
+    """Publishes a state and steps the arm once a period of real time.
+
+    Args:
+        arm: the arm.
+        executor: executor of the arm's node. It takes the commands between the states; at least one
+            callback for each state, even if the arm is late.
+        running: returns False to end the loop.
+
+    Yields:
+        The stamp of each published state, [ns].
+    """
     due = time.monotonic()
     arm.start_clock()
     while running():
@@ -53,8 +59,16 @@ def in_real_time(
 def in_lockstep(
     arm: SimulatedArm, executor: Executor, running: Callable[[], bool]
 ) -> Iterator[int]:
-    """Publishes a state, waits for the command that answers it, and only then steps the arm; else
-    as `in_real_time`."""
+    """Publishes a state, waits for the command that answers it, and only then steps the arm.
+
+    Args:
+        arm: the arm.
+        executor: executor of the arm's node.
+        running: returns False to end the loop.
+
+    Yields:
+        The stamp of each published state, [ns].
+    """
     while running():
         retry = RETRY if arm.ticks else FIRST_RETRY
         before = arm.commands_received
@@ -73,7 +87,8 @@ def in_lockstep(
 
 
 def _await_quiet(arm: SimulatedArm, executor: Executor) -> None:
-    """A state sent twice may be answered twice: no later state may take that for its answer."""
+    """Waits for all answers to a repeated state, so that none is taken for the answer to the next
+    state."""
     received, since = arm.commands_received, time.monotonic()
     while time.monotonic() - since < QUIET:
         executor.spin_once(timeout_sec=QUIET)
@@ -82,8 +97,8 @@ def _await_quiet(arm: SimulatedArm, executor: Executor) -> None:
 
 
 def main() -> int:
-    """Runs the simulated arm until SIGINT or SIGTERM; status 0 then, 1 for a wrong parameter or a
-    missing extra."""
+    """Runs the simulated arm until SIGINT or SIGTERM. Returns the exit status: 0, or 1 for a wrong
+    parameter or a missing extra."""
     node = import_or_exit("rnea_control.simulation.simulated_arm", "rnea_simulated_arm", "sim")
     with unblocked_output(), ros_process() as running:
         arm = build(node.SimulatedArm)

@@ -1,8 +1,8 @@
-"""What Gazebo needs beside an arm's URDF: ros2_control's tags in it, its controllers, a world.
+"""Files for an arm in Gazebo: the URDF with ros2_control's tags, the controllers, a world.
 
     python -m rnea_control.simulation.gazebo my_arm.urdf my_arm.yaml
 
-prints all three, to be put into files of one's own. `gazebo.launch.py` makes them at each start.
+prints all three, to copy into your own files. `gazebo.launch.py` makes them at each start.
 
 The names are those of Gazebo Harmonic and later, which ROS 2 has from Jazzy on.
 """
@@ -32,12 +32,12 @@ from rnea_control.simulation import beyond_the_urdf
 NODE = "/rnea_controller"
 HARDWARE = "gz_ros2_control/GazeboSimSystem"
 PLUGIN = "gz_ros2_control::GazeboSimROS2ControlPlugin"
-MIDDLE = 0.6  # middle part of a joint's range in which it starts, as near to 0 as that allows
+MIDDLE = 0.6  # middle fraction of a joint's range in which it starts, as near to 0 as possible
 BEND = 0.4  # turn of all joints from there, towards their upper limits [rad]
-# The root's end tag, and what may stand behind it.
+# End tag of the root, and white space and comments after it.
 _END = re.compile(r"</([\w.-]+:)?robot\s*>(\s|<!--.*?-->|<\?.*?\?>)*\Z", re.DOTALL)
 
-# A plugin's element, its start tag in a group, or what only looks like one.
+# Element of a plugin, with its start tag in a group; or a comment or CDATA section.
 _PLUGIN = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>"
     r"|(<plugin\b(?:[^>\"']|\"[^\"]*\"|'[^']*')*?)(?:/>|>.*?</plugin\s*>)",
@@ -98,15 +98,15 @@ WORLD = """\
 
 @dataclass(frozen=True)
 class Arm:
-    """What Gazebo needs of the controller's parameters.
+    """The controller's parameters that Gazebo needs.
 
     Attributes:
-        joints: to control.
-        effort_controller: its name.
-        locked_positions: of other joints that could move, [rad] or [m].
-        gravity: in the frame of the URDF's root link, [m/s^2].
-        overrides: values in place of those that describe hardware which Gazebo's arm lacks.
-        overridden: the same in a sentence; empty if there are none.
+        joints: joints to control.
+        effort_controller: name of the effort controller.
+        locked_positions: positions of other joints that could move, [rad] or [m].
+        gravity: acceleration of gravity in the frame of the URDF's root link, [m/s^2].
+        overrides: values that replace parameters of hardware that Gazebo's arm lacks.
+        overridden: sentence about the overrides; empty if there are none.
     """
 
     joints: tuple[str, ...]
@@ -118,10 +118,10 @@ class Arm:
 
     @classmethod
     def of_file(cls, path: Path) -> Arm:
-        """The arm of a YAML file for `rnea_controller`.
+        """Reads the arm from a YAML file for `rnea_controller`.
 
         Raises:
-            ParameterError: it names no joints, or another value is wrong.
+            ParameterError: no joints, or a wrong value.
         """
         section = section_of(NODE, ["--params-file", str(path)])
         joints = section.get("joints")
@@ -147,13 +147,13 @@ class Arm:
 
 
 def start_positions(urdf: str, arm: Arm, given: Mapping[str, float]) -> dict[str, float]:
-    """Where each controlled joint starts, [rad] or [m]: as given, else well within its limits and
-    bent. To hold an arm that stands upright proves nothing, as gravity asks nothing of it; and of
-    an arm whose joints are in line, small torques move light links far.
+    """Start position of each controlled joint, [rad] or [m]: as given, else well within its limits
+    and bent. Holding an upright arm proves nothing, as its gravity torques are 0; and small torques
+    move the light links of a stretched arm far.
 
     Raises:
-        RobotModelError: the URDF is not that of a robot with these joints.
-        ParameterError: a position of another joint is given.
+        RobotModelError: the URDF is not of a robot with these joints.
+        ParameterError: a position for another joint is given.
     """
     for name in given:
         if name not in arm.joints:
@@ -173,8 +173,8 @@ def start_positions(urdf: str, arm: Arm, given: Mapping[str, float]) -> dict[str
 
 
 def without_classic_plugins(urdf: str) -> tuple[str, list[str]]:
-    """A URDF's text without the plugins of Gazebo Classic, and the files of these: Gazebo reports
-    an error for each that it cannot load."""
+    """Removes the plugins of Gazebo Classic from a URDF's text, as Gazebo reports an error for each
+    that it cannot load; returns the text, and the files of the plugins."""
     left_out = []
 
     def kept(found: re.Match[str]) -> str:
@@ -188,25 +188,27 @@ def without_classic_plugins(urdf: str) -> tuple[str, list[str]]:
 
 
 def _is_classic(filename: str) -> bool:
-    """Whether a plugin is one of Gazebo Classic; Gazebo's own are named gz or ignition."""
+    """True for a plugin of Gazebo Classic; Gazebo's own plugins are named gz or ignition."""
     name = filename.rpartition("/")[2].lower()
     return "gazebo" in name and not any(word in name for word in ("gz", "ignition", "ign_"))
 
 
 def description(urdf: str, arm: Arm, start: Mapping[str, float], controllers: Path | str) -> str:
-    """A URDF's text, without xacro, with a base fixed to the world, ros2_control's tags and its
-    plugin for Gazebo, where it has none of its own.
+    """Adds to a URDF's text, without xacro, what it lacks for Gazebo: a base fixed to the world,
+    ros2_control's tags and ros2_control's plugin.
 
-    Joints that move and are not controlled get an interface as well, by which Gazebo holds them
-    where the controller takes them to be locked: without one they would slide freely.
+    Joints that can move and are not controlled get an interface too, by which Gazebo holds them at
+    the positions at which the controller assumes them locked. Without an interface they would slide
+    freely.
 
     Args:
-        arm: its joints get effort interfaces.
-        start: the position of each of them, [rad] or [m].
-        controllers: the file with ros2_control's parameters.
+        urdf: text of the URDF.
+        arm: the arm; its joints get effort interfaces.
+        start: start position of each of these joints, [rad] or [m].
+        controllers: file with ros2_control's parameters.
 
     Raises:
-        RobotModelError: it is no URDF.
+        RobotModelError: the text is not a URDF.
         ParameterError: its <ros2_control> is for other hardware.
     """
     tree = description_from_urdf(urdf, "the URDF")
@@ -227,16 +229,16 @@ def description(urdf: str, arm: Arm, start: Mapping[str, float], controllers: Pa
     if all(plugin.get("name") != PLUGIN for plugin in robot.findall("gazebo/plugin")):
         added += GAZEBO.format(plugin=PLUGIN, controllers=controllers)
     end = _END.search(urdf)
-    assert end is not None  # it is well-formed and has links
+    assert end is not None  # the text is well-formed and has links
     return urdf[: end.start()] + added + urdf[end.start() :]
 
 
 def _interfaces(joint: Joint, selection: JointSelection, start: Mapping[str, float]) -> str:
-    """The tag of a joint in <ros2_control>: commanded by efforts, or following a joint that is, or
-    held by Gazebo, as joints are whose velocity interface no controller claims."""
+    """Tag of a joint in <ros2_control>. The joint is commanded by efforts, or mimics a joint that
+    is, or is held by Gazebo, which holds a joint with an unclaimed velocity interface."""
     at = selection.coordinates.get(joint.name)
     follows = at is not None and not at.leads
-    # What the controller locks, or commands, mimics nothing for it.
+    # A joint that the controller locks or commands mimics no other joint.
     mimic = ' mimic="false"' if joint.mimic is not None and not follows else ""
     if at is None:
         command, position = COMMAND.format(interface="velocity"), selection.locked.get(joint.name)
@@ -250,7 +252,7 @@ def _interfaces(joint: Joint, selection: JointSelection, start: Mapping[str, flo
 
 
 def controllers(arm: Arm, update_rate: int) -> str:
-    """ros2_control's parameters, YAML: `update_rate` in simulated Hz."""
+    """ros2_control's parameters in YAML; `update_rate` in simulated Hz."""
     name = arm.effort_controller
     broadcaster = {"type": "joint_state_broadcaster/JointStateBroadcaster"}
     effort = {"type": "forward_command_controller/ForwardCommandController"}
@@ -265,12 +267,13 @@ def controllers(arm: Arm, update_rate: int) -> str:
 
 
 def world(step: float, real_time_factor: float, gravity: Sequence[float]) -> str:
-    """An empty world, SDF; ParameterError if a number is not above 0 that must be.
+    """An empty world in SDF. Raises ParameterError for a step or factor that is not positive.
 
     Args:
-        step: of the physics, [s].
-        real_time_factor: how fast simulated time is to pass.
-        gravity: shape (3,), [m/s^2]; the root link is fixed to the world as it stands.
+        step: time step of the physics, [s].
+        real_time_factor: simulated time over real time.
+        gravity: acceleration of gravity in the world's frame, which is the root link's, shape (3,),
+            [m/s^2].
     """
     if not (step > 0.0 and real_time_factor > 0.0):
         raise ParameterError(
@@ -281,7 +284,7 @@ def world(step: float, real_time_factor: float, gravity: Sequence[float]) -> str
 
 
 def main() -> None:
-    """Prints what Gazebo needs for a URDF and the controller's YAML file."""
+    """Prints the files for Gazebo, from a URDF and the controller's YAML file."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("urdf", type=Path)
     parser.add_argument("parameters", type=Path)

@@ -1,4 +1,4 @@
-"""The physics of the simulated arm, in MuJoCo. No ROS."""
+"""Physics of the simulated arm, in MuJoCo. No ROS."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ from rnea_control.model import RobotModel
 from rnea_control.model.bodies import OFFSET, RATIO, V
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 
-# Runge-Kutta steps no longer than this follow smooth arm motions to about 1e-9 rad, [s].
-LONGEST_STEP = 1e-3
+LONGEST_STEP = 1e-3  # longest Runge-Kutta step; smooth arm motions are right to 1e-9 rad [s]
 
-# Of an elastic stop and of Coulomb friction, MuJoCo's defaults: time constant [s], and how much of
-# the acceleration wanted it takes.
-TIME_CONSTANT = 0.02
-IMPEDANCE = 0.95
-# Sweeps over all stops, and when they agree, [Nm] or [N].
-SWEEPS = 100
-AGREEMENT = 1e-10
+# MuJoCo's defaults for elastic stops and Coulomb friction.
+TIME_CONSTANT = 0.02  # [s]
+IMPEDANCE = 0.95  # fraction of the required acceleration
+SWEEPS = 100  # largest number of sweeps over all stops
+AGREEMENT = 1e-10  # largest change of a force in the last sweep [Nm] or [N]
 
-# MuJoCo's own bound of positions and velocities for what is unstable.
-LARGEST = 1e10
+LARGEST = 1e10  # MuJoCo's bound of positions and velocities of an unstable simulation
 
 
 class MujocoArm:
@@ -34,11 +30,12 @@ class MujocoArm:
     Joints with <mimic> follow their leaders exactly.
 
     Args:
-        xml: the URDF that `model` was read from.
-        model: the robot; its joints, and their order, are the arm's.
-        period: time that `step` covers, [s].
-        initial_positions: by joint, [rad] or [m]; where not given 0, or the limit nearest to it.
-        errors: how the simulated arm differs from the URDF.
+        xml: URDF from which `model` was read.
+        model: the robot; the arm has its joints in the same order.
+        period: time of a `step`, [s].
+        initial_positions: initial positions by joint, [rad] or [m]; default 0, or the limit nearest
+            to 0.
+        errors: differences of the simulated arm from the URDF.
 
     Raises:
         SimulationError: joints with several degrees of freedom; an initial position of an unknown
@@ -71,18 +68,18 @@ class MujocoArm:
         self._position_index = np.array([joint.qposadr[0] for joint in joints])
         self._velocity_index = np.array([joint.dofadr[0] for joint in joints])
         if errors.joint_armature > 0.0:
-            # A joint that follows another by <mimic> has no actuator of its own.
+            # A joint with <mimic> has no actuator.
             self._physics.dof_armature[self._velocity_index] = errors.joint_armature
             # MuJoCo scales friction and stops by the inertia of each joint.
             mujoco.mj_setConst(self._physics, mujoco.MjData(self._physics))
         self._steps = math.ceil(period / LONGEST_STEP - 1e-9)
         self._physics.opt.timestep = period / self._steps
-        # Runge-Kutta is the more accurate, but strong damping makes it unstable.
+        # Runge-Kutta is more accurate, but unstable for strong damping.
         kinds = mujoco.mjtIntegrator
         damped = errors.joint_damping > 0.0
         self._physics.opt.integrator = kinds.mjINT_IMPLICITFAST if damped else kinds.mjINT_RK4
         self._physics.opt.gravity[:] = model.gravity
-        # An unstable simulation is told of, not begun anew.
+        # An unstable simulation raises an error, instead of MuJoCo's reset.
         self._physics.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         start = _start(model, initial_positions or {})
         self._coupled = CoupledJoints(self._physics, model, start) if model.mimic_joints else None
@@ -106,7 +103,7 @@ class MujocoArm:
         return self._data.qvel[self._velocity_index]
 
     def step(self, torque: FloatArray) -> None:
-        """Lets one period pass with `torque`, shape (nv,), at the joints.
+        """Simulates one period with `torque`, shape (nv,), at the joints.
 
         Raises:
             SimulationError: the simulation has become unstable.
@@ -143,21 +140,20 @@ def _start(model: RobotModel, positions: Mapping[str, float]) -> FloatArray:
 
 
 class CoupledJoints:
-    r"""Equations of motion where some joints follow others exactly, as by gears.
+    r"""Equations of motion with joints that follow others exactly, as by gears.
 
     The positions of all joints are q_all = G q + offset with a constant G, so that
 
         (G^T M_all G) a + G^T bias_all = torque
 
-    where MuJoCo gives M_all and bias_all of the joints as if each moved by itself. (An equality
-    constraint of MuJoCo's is elastic; its joints would follow only nearly.) A leader bears the
-    friction of its followers, and its position limits are those of all: the followers have no
-    stops.
+    where MuJoCo gives M_all and bias_all for independent joints. (MuJoCo's equality constraints are
+    elastic: joints would follow only approximately.) A leader bears the friction of its followers,
+    and only its position limits apply: the followers have no stops.
 
     Args:
-        physics: MuJoCo's model, in which all joints move by themselves.
+        physics: MuJoCo's model, in which all joints are independent.
         model: the robot.
-        q: positions at first, shape (nq,), [rad] or [m].
+        q: initial positions, shape (nq,), [rad] or [m].
 
     Attributes:
         q, v: positions and velocities of the leaders, shape (nv,).
@@ -167,7 +163,7 @@ class CoupledJoints:
     def __init__(self, physics: mujoco.MjModel, model: RobotModel, q: FloatArray) -> None:
         self._physics = physics
         self.data = mujoco.MjData(physics)
-        physics.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT  # they are below
+        physics.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT  # computed below
         self._G = np.zeros((physics.nv, model.nv))
         self._offset = np.zeros(physics.nq)
         for name in (*model.joint_names, *model.mimic_joints):
@@ -194,8 +190,8 @@ class CoupledJoints:
         return self._M_G @ self._G, self._G.T @ self.data.qfrc_bias
 
     def step(self, torque: FloatArray) -> None:
-        """Lets one time step of `physics` pass with `torque` at the leaders, shape (nv,), by the
-        integrator that it names: Runge-Kutta of fourth order, or one implicit in the damping."""
+        """Simulates one time step of `physics` with `torque` at the leaders, shape (nv,), by its
+        integrator: Runge-Kutta of fourth order, or an integrator implicit in the damping."""
         h = self._physics.opt.timestep
         if self._physics.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
             state = np.array([self.q, self.v])
@@ -221,8 +217,8 @@ class CoupledJoints:
     def _acceleration(
         self, q: FloatArray, v: FloatArray, torque: FloatArray, implicit: float = 0.0
     ) -> FloatArray:
-        """Under `torque`, damping, stops and friction; with the damping as it is after `implicit`
-        seconds."""
+        """Acceleration under `torque`, damping, stops and friction; the damping is evaluated
+        `implicit` seconds later."""
         if not math.isfinite(q @ q + v @ v):
             return np.full_like(v, np.nan)
         M, bias = self.equations(q, v)
@@ -232,7 +228,7 @@ class CoupledJoints:
         held = below | above | self._rubs
         if not held.any():
             return a
-        # As MuJoCo: the force that brings the joint to the acceleration wanted, softened.
+        # Like MuJoCo: the force for the required acceleration, softened.
         beyond = np.where(below, q - self._lower, np.where(above, q - self._upper, 0.0))
         rate = 1.0 / (IMPEDANCE * TIME_CONSTANT)
         wanted = -2.0 * rate * v - rate**2 * beyond

@@ -1,4 +1,4 @@
-"""The parameters of the simulated arm, each declared here and nowhere else.
+"""Parameters of the simulated arm; the only place of their declarations.
 
 `python -m rnea_control.simulation.parameters` prints their table in `docs/simulated_arm.md`.
 """
@@ -57,7 +57,7 @@ PARAMETERS = (
     Parameter("noise_seed", int, 0,
         "seed of the noise; the same seed gives the same noise", at_least=0),
 )
-# Of joints that the user names.
+# Parameters of joints that the user names.
 PARAMETER_GROUPS = {
     "initial_positions": Parameter("initial_positions.<joint>", float, 0.0,
         "initial position of a joint", "rad or m", at_least=-1e4, at_most=1e4),

@@ -1,8 +1,8 @@
-"""`SimulatedArm`: the ROS node that takes the place of ros2_control and a robot: its effort
-controller, its physics, and the noise of its sensors.
+"""`SimulatedArm`: ROS node that replaces ros2_control and a robot: effort controller, physics, and
+sensor noise.
 
-It publishes what joint_state_broadcaster and robot_state_publisher publish, and takes what a
-ForwardCommandController takes. It does not spin: the loops of `executable.py` do.
+It publishes the topics of joint_state_broadcaster and robot_state_publisher, and takes the commands
+of a ForwardCommandController. It does not spin: the loops of `executable.py` do.
 """
 
 from __future__ import annotations
@@ -116,19 +116,19 @@ class SimulatedArm(Node):
         return self._physics.v
 
     def stamp(self) -> int:
-        """The present time of the clock that stamps the states, [ns]."""
+        """Present time of the clock that stamps the states, [ns]."""
         if self._simulated_time:
             return round((self.ticks + 1) * self.period * 1e9)
         return self._start + round(self.ticks * self.period * 1e9)
 
     def start_clock(self) -> None:
-        """Sets the clock of the states; their stamps say when they are due, not when they are sent.
-        The present one is due now."""
+        """Sets the clock of the states so that the present state is due now. Stamps are the times
+        at which states are due, not at which they are sent."""
         elapsed = round(self.ticks * self.period * 1e9)
         self._start = self.get_clock().now().nanoseconds - elapsed
 
     def publish_state(self) -> int:
-        """Publishes the state, and /clock if asked for; returns the stamp, [ns]."""
+        """Publishes the state, and /clock if enabled; returns the stamp, [ns]."""
         stamp = self.stamp()
         header = self._state.header.stamp
         header.sec, header.nanosec = divmod(stamp, 1_000_000_000)
@@ -145,7 +145,7 @@ class SimulatedArm(Node):
         return stamp
 
     def advance(self) -> None:
-        """Lets one period pass with the last command, limited as the controller_manager would."""
+        """Simulates one period with the last command, limited as by the controller_manager."""
         self.ticks += 1
         if self._brakes and not self.effort_controller.commanded:
             return
@@ -180,16 +180,21 @@ def _description(parameters: NodeParameters) -> str | bytes:
 class EffortController:
     """Holds the last commanded torque of each joint of `model`, zero at first.
 
-    As a ForwardCommandController with effort interfaces under a real controller_manager.
-    Measured: an empty message changes nothing; one with a number that is not finite is dropped;
-    one of the wrong length deactivates the controller until somebody activates it again;
-    without commands the last torque is held for ever. The controller_manager then limits the
-    effort: to the URDF's limit, and beyond a position or velocity limit to the direction that
-    leads back. Unlike there a velocity limit of 0 is none, as for the controller and its model.
+    Behaves like a ForwardCommandController with effort interfaces under a real controller_manager,
+    as measured:
+
+    - an empty message changes nothing;
+    - a message with a number that is not finite is dropped;
+    - a message of the wrong length deactivates the controller until it is activated again;
+    - without commands the last torque is held for ever;
+    - the controller_manager limits the effort to the URDF's limit, and beyond a position or
+      velocity limit to the direction that leads back.
+
+    Unlike there, a velocity limit of 0 means no limit, as for the controller and its model.
 
     Attributes:
-        active: whether commands are taken.
-        commanded: whether any was taken so far.
+        active: True if commands are taken.
+        commanded: True after the first accepted command.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -199,7 +204,7 @@ class EffortController:
         self._command = np.zeros(model.nv)
 
     def receive(self, values: Sequence[float]) -> str | None:
-        """Takes one command message; returns what is wrong with it, or None."""
+        """Takes a command message; returns its fault in words, or None."""
         nv = self._model.nv
         if not self.active or len(values) == 0:
             return None
@@ -217,7 +222,7 @@ class EffortController:
         return None
 
     def limited(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """The torque that reaches the motors at positions `q` and velocities `v`."""
+        """Torque that reaches the motors at positions `q` and velocities `v`."""
         model = self._model
         low, high = -model.effort_limit, model.effort_limit.copy()
         low[((q <= model.lower) & (v <= 0.0)) | (v < -model.velocity_limit)] = 0.0
@@ -226,13 +231,13 @@ class EffortController:
 
 
 class SensorNoise:
-    """White Gaussian noise on positions, velocities and efforts, each from a generator of its own:
-    the same seed gives the same noise of one, whatever the others are.
+    """White Gaussian noise on positions, velocities and efforts, each from a separate generator:
+    with the same seed the noise of each does not depend on the noise of the others.
 
     Args:
         position, velocity: standard deviations, [rad] and [rad/s], or [m] and [m/s].
-        effort: standard deviation as a share of each joint's effort limit.
-        seed: of the generators, not negative.
+        effort: standard deviation as a fraction of each joint's effort limit.
+        seed: seed of the generators, not negative.
 
     Raises:
         SimulationError: noise of the effort of a joint that has no effort limit.
@@ -256,8 +261,8 @@ class SensorNoise:
         self._state = -1
 
     def added(self, state: int, *values: FloatArray) -> list[FloatArray]:
-        """Positions, velocities and efforts, each shape (nv,), as measured in the state of this
-        number; a state that is measured again has the same noise."""
+        """Adds noise to positions, velocities and efforts, shape (nv,) each. `state` is the number
+        of the state; the same number gives the same noise."""
         if state != self._state:
             self._state = state
             normal = [each.standard_normal(len(values[0])) for each in self._generators]

@@ -1,7 +1,7 @@
-"""Turns any URDF that `RobotModel` loads into one that MuJoCo loads, with chosen model errors.
+"""Converts a URDF that `RobotModel` can load to a URDF for MuJoCo, with optional model errors.
 
-It drops shapes and the friction tags, and makes joints that are not simulated fixed ones. Joints
-that follow a simulated one move by themselves in it: `CoupledJoints` couples them.
+Shapes and friction tags are dropped. Joints that are not simulated become fixed. Mimic joints of
+simulated joints become independent: `CoupledJoints` couples them.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from rnea_control.model.urdf_document import clean_urdf
 
 @dataclass(frozen=True)
 class ModelErrors:
-    """How the simulated arm differs from its URDF, to test how a controller copes with that."""
+    """Differences of the simulated arm from its URDF, to test a controller's robustness."""
 
     mass_scale: float = 1.0  # factor on every mass and inertia
     payload_mass: float = 0.0  # point mass fixed to `payload_link`, [kg]
-    payload_link: str = ""  # by default the link that the last joint moves
+    payload_link: str = ""  # link of the payload; by default the link that the last joint moves
     payload_position: Sequence[float] = (0.0, 0.0, 0.0)  # in the frame of `payload_link`, [m]
     joint_friction: float = 0.0  # Coulomb friction of every joint, [Nm] or [N]
     joint_damping: float = 0.0  # viscous friction of every joint, [Nm s/rad] or [N s/m]
-    # Rotor inertia of the actuator of every joint that moves by itself, times the gear ratio
+    # Rotor inertia of the actuator of every joint except mimic joints, times the gear ratio
     # squared, [kg m^2] or [kg].
     joint_armature: float = 0.0
 
 
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
-# Smaller moments of inertia are lost in the rounding of the URDF's numbers, [kg m^2].
+# Smallest moment of inertia, [kg m^2]; smaller values are lost in the rounding of the URDF.
 LEAST_INERTIA = 1e-12
 
-# The bounds change only what MuJoCo would refuse: moving links without mass or inertia.
+# The bounds change only links that MuJoCo would refuse: moving links without mass or inertia.
 _COMPILER = {"fusestatic": "true", "discardvisual": "true"}
 _COMPILER |= {"boundmass": "1e-9", "boundinertia": "1e-12"}
 
 
 def urdf_for_mujoco(xml: str | bytes, model: RobotModel, errors: ModelErrors) -> str:
-    """The URDF text for MuJoCo.
+    """URDF text for MuJoCo.
 
     Args:
-        xml: the URDF that `model` was read from.
-        model: the robot; it knows which joints move, and where the others are locked.
-        errors: differences to build in, but for `joint_armature`, which a URDF cannot say.
+        xml: URDF from which `model` was read.
+        model: the robot, with the selection of moving joints and the positions of locked joints.
+        errors: model errors to apply, except `joint_armature`, which a URDF cannot express.
 
     Raises:
         SimulationError: `payload_link` is not a link of the robot.
@@ -83,7 +83,7 @@ def _without(joint: ET.Element, *tags: str) -> None:
 
 
 def mend_inertias(robot: ET.Element) -> None:
-    """Replaces impossible inertias, which MuJoCo refuses, by the nearest possible ones."""
+    """Replaces impossible inertias, which MuJoCo refuses, by the nearest possible inertias."""
     for element in robot.iter("inertia"):
         inertia = [float(element.get(name, "0")) for name in _MOMENTS]
         matrix = pseudo_inertia_of(np.array([0.0, 0.0, 0.0, 0.0, *inertia]))

@@ -51,7 +51,7 @@ SAID = {
     "alex_psyonic_hands": {
         f"links 'LeftPsyonicAbilityBaseLink', 'Left_thumb_base'{PRINCIPAL}": "2.7e-4 + 1.0e-3 < "
         "1.4e-3; a comment says that those of the thumbs are NOT correct",
-        r"what is mimicked is no joint: Left_index_q2 \('index_q1'\), .* Right_": "the joints are "
+        r"<mimic> names an unknown joint: Left_index_q2 \('index_q1'\), .* Right_": "they are "
         "Left_index_q1, ...",
     },
     "allegro_left_hand": {

@@ -151,7 +151,7 @@ WARNED = [
         (name, "about the links' origins", about_origins)
         for name in ("panda", "ur10_robot", "xarm7")
     ),
-    ("xarm7", "'link2'.* other sign of ixy, ixz and iyz", inertia_set("link2", of_other_axes)),
+    ("xarm7", "'link2'.* opposite sign of ixy, ixz and iyz", inertia_set("link2", of_other_axes)),
     (
         "talos_left_arm",
         "link 'arm_left_2_link': .* not positive definite",
