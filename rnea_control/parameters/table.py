@@ -226,7 +226,7 @@ SAFETY = (
 HANDOVER = (
     Parameter("command_lease", float, DEFAULT,
         "how long the arm may go on while the controller is stopped or gets no CPU; after a longer "
-        "absence the controller yields to the sentinel (docs/safety.md)", "s", above=0.0,
+        "absence the controller yields to the sentinel (docs/handover.md)", "s", above=0.0,
         at_most=LONGEST_TIMEOUT,
         special=(DEFAULT, "0.01, and 0.1 in simulated time")),
     Parameter("command_timeout", float, DEFAULT,
