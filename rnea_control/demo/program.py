@@ -4,7 +4,6 @@ gravity compensation and computed torque, each with an exact model of the arm an
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +14,22 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from rnea_control.demo.cases import CASES, LAW_NAMES, OTHER_ARM, Case
+from rnea_control.demo.cases import CASES, LAW_NAMES, Case
 from rnea_control.demo.controller import BANDWIDTH
 from rnea_control.demo.film import film, has_display, show
-from rnea_control.demo.report import draw, shown, summary, table
-from rnea_control.demo.robots import CONFIGURED, DemoRobot, known_robots, load_robot
+from rnea_control.demo.report import difference, draw, shown, summary, table
+from rnea_control.demo.robots import (
+    CONFIGURED,
+    DemoRobot,
+    known_robots,
+    load_robot,
+    share_directory,
+)
 from rnea_control.demo.run import Recording, disturbances, run, void
 from rnea_control.demo.skeleton import draw_robots
 from rnea_control.exceptions import RneaControlError, RobotModelError
 from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.ros.middleware import use_loopback
 from rnea_control.ros.process import ros_process
 from rnea_control.simulation.parameters import PARAMETERS
 
@@ -33,6 +39,10 @@ COMPARED, FAILED, WRONG_OPTION, DISTURBED, VOID = range(5)
 CONSOLE = Console()
 PICTURE = "rnea_demo.png"
 FILMS = (".gif", ".mp4")
+REMEDY = (
+    "Computed torque is as good as its model: give it the rotor inertias by `armature`, or have "
+    "rnea_identify fit masses, friction and rotors to the arm (docs/identification.md)."
+)
 
 _EPILOG = f"""\
 exit status:
@@ -111,7 +121,7 @@ def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> Iterator[st
 def main() -> int:
     """Runs the demo; the end of `--help` says what the exit status means."""
     given = options()
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    use_loopback(share_directory() / "config" / "fastdds_localhost.xml")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     if given.list:
         list_robots(given.picture)
@@ -164,15 +174,12 @@ def _print_introduction(robot: DemoRobot) -> None:
         CONSOLE.print(text, style="yellow", markup=False)
     followers = len(robot.model.mimic_joints)
     more = f"; joints that mimic them: {followers}" if followers else ""
-    heavier = f"{100.0 * (OTHER_ARM['mass_scale'] - 1.0):.0f} %"
     CONSOLE.print(
         f"{robot.name}: {robot.model.nv} joints follow a trajectory of "
         f"{robot.waypoints[-1].time:g} s in real time{more}. The controller is a process of its "
         f"own and talks to the simulated arm over ROS 2. {' and '.join(LAW_NAMES.values())} run "
-        "first on an arm that is exactly its URDF, then on one that is "
-        f"{heavier} heavier, with a rotor of {OTHER_ARM['joint_armature']:g} kg m^2 at each joint, "
-        "of which the controller knows nothing. The gains stay the same: "
-        f"{BANDWIDTH:g} rad/s by the inertias of the URDF."
+        f"first with an exact model, then with a wrong one: {difference().partition(': ')[2]}. "
+        f"The gains stay the same: {BANDWIDTH:g} rad/s by the inertias of the URDF."
     )
 
 
@@ -205,6 +212,7 @@ def _print_outcome(robot: DemoRobot, recordings: Sequence[Recording]) -> bool:
     CONSOLE.print(table(robot, recordings))
     for line in summary(robot.model, recordings):
         CONSOLE.print(line, style="bold", markup=False)
+    CONSOLE.print(REMEDY)
     CONSOLE.print(f"The trajectory was sent by {shown(recordings).sent}", markup=False)
     for recording in recordings:
         CONSOLE.print(

@@ -17,7 +17,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from rnea_control.control import ControlLaw
-from rnea_control.demo.cases import SHOWN, Case
+from rnea_control.demo.cases import OTHER_ARM, SHOWN, Case
 from rnea_control.demo.controller import BANDWIDTH
 from rnea_control.demo.robots import DemoRobot
 from rnea_control.demo.run import Recording
@@ -47,6 +47,16 @@ def by_units(model: RobotModel) -> dict[Units, list[int]]:
     for j in range(model.nv):
         found.setdefault(units(model, j), []).append(j)
     return dict(sorted(found.items(), reverse=True))
+
+
+def difference() -> str:
+    """How the arm of the wrong model differs from its URDF."""
+    heavier = 100.0 * (OTHER_ARM["mass_scale"] - 1.0)
+    rotor = OTHER_ARM["joint_armature"]
+    return (
+        f"wrong model: the arm is {heavier:.0f} % heavier than its URDF, with rotors of {rotor:g} "
+        "kg m² that the controller does not know"
+    )
 
 
 def shown(recordings: Sequence[Recording]) -> Recording:
@@ -112,7 +122,7 @@ def draw(
     if disturbed:
         figure.suptitle(f"{model.name}: disturbed, no comparison", fontsize=14, color="crimson")
     else:
-        figure.suptitle(f"{title} (bandwidth {BANDWIDTH:g} rad/s)", fontsize=14)
+        figure.suptitle(f"{title} (bandwidth {BANDWIDTH:g} rad/s)\n{difference()}", fontsize=13)
     colors = colormaps["turbo"](np.linspace(0.05, 0.95, model.nv))
     lines = _draw_positions(placed["position"], model, exact, colors, found)
     _draw_torques(placed["torque"], model, exact, colors)
