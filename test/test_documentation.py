@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,15 @@ def test_files_of_the_first_motion_fit_the_robot_of_the_page() -> None:
     arm |= {f"initial_positions.{joint}": position for joint, position in positions.items()}
     for name, value in arm.items():
         known[name].check(name, value)
+
+
+def test_commands_of_rnea_move_are_ones_that_it_takes() -> None:
+    program = pytest.importorskip("rnea_control.commands.move.executable")
+    code = "\n".join(text for path in PAGES for text in blocks(str(path), "sh"))
+    commands = re.findall(r"rnea_move (--[^#\n]*)", code)
+    assert len(commands) >= 5
+    for command in commands:
+        program._options(shlex.split(command.replace("points.csv", "/dev/null")))
 
 
 def test_the_citation_has_the_version_of_the_package() -> None:
