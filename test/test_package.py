@@ -118,9 +118,9 @@ def test_python_of_the_dynamics_page_runs(monkeypatch: pytest.MonkeyPatch) -> No
     assert printed.getvalue().startswith("[")
 
 
-def test_readme_trajectories_are_ones_that_the_arms_shown_there_follow() -> None:
+def test_goals_of_the_first_motion_are_ones_that_the_arms_shown_there_follow() -> None:
     """From where they start, and the Panda from anywhere as well."""
-    commands = "\n".join(blocks("README.md", "sh"))
+    commands = "\n".join(blocks("docs/first_motion.md", "sh"))
     texts = re.findall(r'FollowJointTrajectory "(\{.*?\})"\n', commands, re.DOTALL)
     assert len(texts) == 2
     arm = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")

@@ -56,7 +56,7 @@ SENTINEL_DIFFERS = warning("sentinel-differs",
     "Take them out of the sentinel's own section of the YAML file: it takes over the controller's")
 SENTINEL_FAILS = error("sentinel-fails",
     "the sentinel's /diagnostics say ERROR",
-    "docs/safety.md says when the sentinel takes the arm, and how it gives it back")
+    "docs/handover.md says when the sentinel takes the arm, and how it gives it back")
 GAVE_WAY = warning("gave-way",
     "the controller has taken the desired position from the arm: it was torn away, or pressed",
     "See what was in its way; if nothing was, the model or the gains are wrong")

@@ -1,7 +1,7 @@
 """`Handover`: which of two processes commands the arm, the controller or the sentinel.
 
 A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`, by
-the rules of docs/safety.md ("Hand-over"); lease.py has what every tick asks of them:
+the rules of docs/handover.md; lease.py has what every tick asks of them:
 
 - Ownership is a lease. The owner asks `may_command` right before it publishes, and proves by
   `hear_nothing` that it is awake while no state comes; who was away for longer yields, unless a

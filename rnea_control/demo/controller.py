@@ -25,7 +25,7 @@ from rnea_control.parameters.table import LONGEST_DEAD_TIME
 CONTROLLER = "rnea_controller"
 LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-# Feedback of both laws: bandwidth [rad/s], critically damped.
+# Feedback of all runs: bandwidth [rad/s], critically damped.
 BANDWIDTH = 20.0
 
 # The modes of an undisturbed run.
@@ -49,7 +49,7 @@ def controller(
     ended as by Ctrl-C."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "parameters.yaml"
-        path.write_text(yaml.safe_dump({"/**": {"ros__parameters": _parameters(robot, law, rate)}}))
+        path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters(robot, law, rate)}}))
         options = ["--params-file", str(path), "-r", f"__ns:=/{namespace}", "--log-level", "error"]
         with subprocess.Popen(
             command("rnea_control.node.executable", "--ros-args", *options)
@@ -64,7 +64,7 @@ def controller(
                     process.kill()
 
 
-def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, object]:
+def parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, object]:
     """Gains for `BANDWIDTH`: of an acceleration for unit inertia, else of a torque."""
     model = robot.model
     M = np.eye(model.nv)
@@ -86,7 +86,7 @@ def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, obj
         # A desktop computer pauses now and then.
         "joint_state_timeout": 0.5,
         "joint_state_gap": 0.5,
-        # PD without a model is far off, and shows how far.
+        # A run that is far off shows how far; its motion does not end.
         "max_position_errors": {joint: 0.0 for joint in model.joint_names},
         "saturation_timeout": 0.0,
         # It would move the arm off the start of the trajectory, by some hundredths of a radian.

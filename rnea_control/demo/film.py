@@ -124,7 +124,7 @@ def show(robot: DemoRobot, recordings: Sequence[Recording]) -> None:
         ):
             if not viewer.is_running():
                 break
-            viewer.set_texts((None, mujoco.mjtGridPos.mjGRID_TOPLEFT, recording.law, ""))
+            viewer.set_texts((None, mujoco.mjtGridPos.mjGRID_TOPLEFT, recording.case.title, ""))
             with viewer.lock():
                 scene.place(pose)
             viewer.sync()

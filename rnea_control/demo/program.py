@@ -1,9 +1,9 @@
-"""Moves a simulated arm under PD and under RNEA computed torque, and shows the difference."""
+"""Moves a simulated arm along one trajectory four times, and compares the tracking errors: PD with
+gravity compensation and computed torque, each with an exact model of the arm and a wrong one."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +14,22 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from rnea_control.control import ControlLaw
+from rnea_control.demo.cases import CASES, LAW_NAMES, Case
 from rnea_control.demo.controller import BANDWIDTH
 from rnea_control.demo.film import film, has_display, show
-from rnea_control.demo.report import draw, summary, table
-from rnea_control.demo.robots import CONFIGURED, DemoRobot, known_robots, load_robot
+from rnea_control.demo.report import difference, draw, shown, summary, table
+from rnea_control.demo.robots import (
+    CONFIGURED,
+    DemoRobot,
+    known_robots,
+    load_robot,
+    share_directory,
+)
 from rnea_control.demo.run import Recording, disturbances, run, void
 from rnea_control.demo.skeleton import draw_robots
 from rnea_control.exceptions import RneaControlError, RobotModelError
 from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.ros.middleware import use_loopback
 from rnea_control.ros.process import ros_process
 from rnea_control.simulation.parameters import PARAMETERS
 
@@ -32,10 +39,14 @@ COMPARED, FAILED, WRONG_OPTION, DISTURBED, VOID = range(5)
 CONSOLE = Console()
 PICTURE = "rnea_demo.png"
 FILMS = (".gif", ".mp4")
+REMEDY = (
+    "Computed torque is as good as its model: give it the rotor inertias by `armature`, or have "
+    "rnea_identify fit masses, friction and rotors to the arm (docs/identification.md)."
+)
 
 _EPILOG = f"""\
 exit status:
-  {COMPARED}  both control laws were compared
+  {COMPARED}  all runs were compared
   {FAILED}  the demo could not run, or was stopped
   {WRONG_OPTION}  wrong option
   {DISTURBED}  a run was disturbed (motion aborted, commands or states missing, torque at its
@@ -64,9 +75,9 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--picture", metavar="FILE", type=Path,
         help=f"where to draw the result, {PICTURE} by default; with --list, the robots")
     add("--video", metavar="FILE", type=Path,
-        help="film the run under the RNEA, as .gif, or .mp4 by ffmpeg")
+        help="film the run with the exact model, as .gif, or .mp4 by ffmpeg")
     add("--view", action="store_true",
-        help="show both runs in MuJoCo's viewer, once they are done")
+        help="show all runs in MuJoCo's viewer, once they are done")
     add("--list", action="store_true", help="show the robots there are, and end")
     # fmt: on
     given = parser.parse_args(arguments)
@@ -110,7 +121,7 @@ def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> Iterator[st
 def main() -> int:
     """Runs the demo; the end of `--help` says what the exit status means."""
     given = options()
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    use_loopback(share_directory() / "config" / "fastdds_localhost.xml")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     if given.list:
         list_robots(given.picture)
@@ -122,14 +133,11 @@ def main() -> int:
             CONSOLE.print(f"Nothing to compare: {reason}.", style="red", markup=False)
             return VOID
         with ros_process(["--ros-args", "--log-level", "error"]) as running:
-            recordings = [
-                _run(robot, law, given.rate, running)
-                for law in (ControlLaw.computed_torque, ControlLaw.pd)
-            ]
+            recordings = [_run(robot, case, given.rate, running) for case in CASES]
     except RneaControlError as error:
         CONSOLE.print(error.with_code, style="red", markup=False)
         return FAILED
-    disturbed = _print_outcome(robot, *recordings)
+    disturbed = _print_outcome(robot, recordings)
     _show(given, robot, recordings, disturbed)
     return DISTURBED if disturbed else COMPARED
 
@@ -159,7 +167,7 @@ def list_robots(picture: Path | None) -> None:
 
 
 def _print_introduction(robot: DemoRobot) -> None:
-    # Of files that the user cannot change, and whose arm is simulated, no warning is worth reading.
+    # Warnings are for files that the user can change.
     own = robot.path not in known_robots().values()
     for warning in robot.model.warnings if own else ():
         text = warning.replace(robot.model.source, Path(robot.model.source).name)
@@ -169,32 +177,31 @@ def _print_introduction(robot: DemoRobot) -> None:
     CONSOLE.print(
         f"{robot.name}: {robot.model.nv} joints follow a trajectory of "
         f"{robot.waypoints[-1].time:g} s in real time{more}. The controller is a process of its "
-        "own and talks to the simulated arm over ROS 2. It runs first with the RNEA (computed "
-        f"torque), then with PD alone. Both are tuned to a bandwidth of {BANDWIDTH:g} rad/s; "
-        "PD uses each joint's own inertia for that, and models neither gravity nor the coupling "
-        "of the joints."
+        f"own and talks to the simulated arm over ROS 2. {' and '.join(LAW_NAMES.values())} run "
+        f"first with an exact model, then with a wrong one: {difference().partition(': ')[2]}. "
+        f"The gains stay the same: {BANDWIDTH:g} rad/s by the inertias of the URDF."
     )
 
 
-def _run(robot: DemoRobot, law: ControlLaw, rate: float, running: Callable[[], bool]) -> Recording:
-    columns = (TextColumn("{task.description:<30}"), BarColumn(), TimeElapsedColumn())
+def _run(robot: DemoRobot, case: Case, rate: float, running: Callable[[], bool]) -> Recording:
+    columns = (TextColumn("{task.description:<40}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=CONSOLE, auto_refresh=False) as bar:
-        task = bar.add_task(f"{law.name}: starting", total=1.0)
+        task = bar.add_task(f"{case.title}: starting", total=1.0)
         bar.refresh()
 
         def progress(part: float) -> None:
-            bar.update(task, completed=part, description=f"{law.name}: moving", refresh=True)
+            bar.update(task, completed=part, description=f"{case.title}: moving", refresh=True)
 
-        recording = run(robot, law, rate, running, progress)
-        bar.update(task, completed=1.0, description=f"{law.name}: done", refresh=True)
+        recording = run(robot, case, rate, running, progress)
+        bar.update(task, completed=1.0, description=f"{case.title}: done", refresh=True)
     return recording
 
 
-def _print_outcome(robot: DemoRobot, model_based: Recording, baseline: Recording) -> bool:
+def _print_outcome(robot: DemoRobot, recordings: Sequence[Recording]) -> bool:
     """Prints the comparison, or why there is none; returns whether there is none."""
     reasons = [
-        f"- under {recording.law}: {sentence}"
-        for recording in (model_based, baseline)
+        f"- {recording.case.title}: {sentence}"
+        for recording in recordings
         for sentence in disturbances(robot.model, recording, robot.waypoints[-1].time)
     ]
     if reasons:
@@ -202,13 +209,14 @@ def _print_outcome(robot: DemoRobot, model_based: Recording, baseline: Recording
         CONSOLE.print("\n".join(reasons), style="red", markup=False)
         CONSOLE.print("Run it again; on a busy computer with a lower --rate.")
         return True
-    CONSOLE.print(table(robot, model_based, baseline))
-    for line in summary(robot.model, model_based, baseline):
+    CONSOLE.print(table(robot, recordings))
+    for line in summary(robot.model, recordings):
         CONSOLE.print(line, style="bold", markup=False)
-    CONSOLE.print(f"The trajectory was sent by {model_based.sent}", markup=False)
-    for recording in (baseline, model_based):
+    CONSOLE.print(REMEDY)
+    CONSOLE.print(f"The trajectory was sent by {shown(recordings).sent}", markup=False)
+    for recording in recordings:
         CONSOLE.print(
-            f"State-to-command latency under {recording.law}, its start included: "
+            f"State-to-command latency, {recording.case.title}, its start included: "
             f"{recording.latency}"
         )
     return False
@@ -218,12 +226,12 @@ def _show(
     given: argparse.Namespace, robot: DemoRobot, recordings: list[Recording], disturbed: bool
 ) -> None:
     """Picture, film and viewer, of the recorded runs."""
-    draw(given.picture, robot.model, *recordings, disturbed=disturbed)
+    draw(given.picture, robot.model, recordings, disturbed=disturbed)
     CONSOLE.print(f"Picture: {given.picture.resolve()}", soft_wrap=True)
     if given.video:
         CONSOLE.print("Drawing the film ...")
-        how = film(given.video, robot, recordings[0])
+        how = film(given.video, robot, shown(recordings))
         CONSOLE.print(f"Film, drawn {how}: {given.video.resolve()}", soft_wrap=True)
     if given.view:
-        CONSOLE.print("Playing both runs; close the window to end.")
+        CONSOLE.print("Playing all runs; close the window to end.")
         show(robot, recordings)

@@ -1,30 +1,44 @@
-"""What the demo says of two runs: a table, a summary and a picture. Joints that turn are told in
-mrad and Nm, those that slide in mm and N, and no figure mixes them."""
+"""The demo's results: a table, a summary and a picture. Errors and torques of joints that turn are
+in mrad and Nm, of joints that slide in mm and N, and no figure mixes them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from rnea_control.control import ControlLaw
+from rnea_control.demo.cases import OTHER_ARM, SHOWN, Case
+from rnea_control.demo.controller import BANDWIDTH
 from rnea_control.demo.robots import DemoRobot
 from rnea_control.demo.run import Recording
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import Units, units
 
 LEGEND_COLUMNS = 8
-LONGEST_NAME = 24  # the end of a name tells joints apart
-# Of joints by the unit of their positions; their errors are told in thousandths of it.
+LONGEST_NAME = 24  # characters in the legend; the end of a name tells joints apart
+# Joints by the unit of their positions; errors are in thousandths of it.
 KINDS = {"rad": "turning", "m": "sliding"}
 STYLES = {"rad": "-", "m": "-."}
 NOTES = {"rad": "", "m": ", dash-dotted"}
+SMALLEST_BAR = 1e-4  # an error of zero, on a logarithmic scale [mrad] or [mm]
+PD, CT = ControlLaw.pd_gravity, ControlLaw.computed_torque
+COLORS = {
+    Case(PD, exact=True): "darkgray",
+    Case(CT, exact=True): "tab:blue",
+    Case(PD, exact=False): "dimgray",
+    Case(CT, exact=False): "tab:orange",
+}
+COLUMNS = {PD: "PD+g", CT: "CT"}
 
 
 def by_units(model: RobotModel) -> dict[Units, list[int]]:
@@ -35,111 +49,175 @@ def by_units(model: RobotModel) -> dict[Units, list[int]]:
     return dict(sorted(found.items(), reverse=True))
 
 
-def table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Table:
-    """Errors and torques of each joint."""
-    result = Table(title=f"{robot.name}: tracking errors and torques", box=SIMPLE_HEAD)
+def difference() -> str:
+    """How the arm of the wrong model differs from its URDF."""
+    heavier = 100.0 * (OTHER_ARM["mass_scale"] - 1.0)
+    rotor = OTHER_ARM["joint_armature"]
+    return (
+        f"wrong model: the arm is {heavier:.0f} % heavier than its URDF, with rotors of {rotor:g} "
+        "kg m² that the controller does not know"
+    )
+
+
+def shown(recordings: Sequence[Recording]) -> Recording:
+    """The recording of the run whose positions, torques and film are shown."""
+    return next(each for each in recordings if each.case == SHOWN)
+
+
+def table(robot: DemoRobot, recordings: Sequence[Recording]) -> Table:
+    """Errors of each joint in all cases, and its torques in the run that is shown."""
+    title = f"{robot.name}: RMS tracking errors, and largest torque under {SHOWN.title}"
+    result = Table(title=title, box=SIMPLE_HEAD)
     result.add_column("\njoint", overflow="fold", min_width=12)
-    for heading in ("RMS\nPD", "RMS\nRNEA", "largest\nPD", "largest\nRNEA", "torque\nRNEA"):
-        result.add_column(heading, justify="right")
+    for recording in recordings:
+        case = recording.case
+        result.add_column(f"{COLUMNS[case.law]}\n{case.model_name.split()[0]}", justify="right")
+    result.add_column("\ntorque", justify="right")
     result.add_column("\nlimit", justify="right")
     result.add_column("\nunits", no_wrap=True)
-    both = (baseline, 3), (model_based, 4)
     for unit, joints in by_units(robot.model).items():
         for j in joints:
-            rms = [f"{1e3 * each.rms(j):.{digits}f}" for each, digits in both]
-            most = [f"{1e3 * np.abs(each.error[:, j]).max():.{digits}f}" for each, digits in both]
-            torque, limit = np.abs(model_based.torque[:, j]).max(), robot.model.effort_limit[j]
+            rms = [_digits(1e3 * each.rms(j)) for each in recordings]
+            torque, limit = (
+                np.abs(shown(recordings).torque[:, j]).max(),
+                robot.model.effort_limit[j],
+            )
             known = f"{limit:g}" if math.isfinite(limit) else "none"
-            figures = (*rms, *most, f"{torque:.1f}", known)
             name = robot.model.joint_names[j]
-            result.add_row(name, *figures, f"m{unit.position}, {unit.effort}")
+            result.add_row(name, *rms, f"{torque:.1f}", known, f"m{unit.position}, {unit.effort}")
     return result
 
 
-def summary(model: RobotModel, model_based: Recording, baseline: Recording) -> list[str]:
-    """A line for the joints of the same units."""
-    lines, every = [], by_units(model)
+def summary(model: RobotModel, recordings: Sequence[Recording]) -> list[str]:
+    """A line for each case and the joints of the same units."""
+    every = by_units(model)
+    lines = []
     for unit, joints in every.items():
-        which = "all joints"
-        if len(every) > 1:
-            plural = "" if len(joints) == 1 else "s"
-            which = f"{len(joints)} {KINDS[unit.position]} joint{plural}"
-        figures = ", ".join(
-            f"{recording.law} {1e3 * recording.rms(joints):.4g} m{unit.position}"
-            for recording in (baseline, model_based)
-        )
-        lines.append(f"RMS over {which}: {figures}: {ratio(joints, model_based, baseline)}")
+        plural = "" if len(joints) == 1 else "s"
+        kind = f"{len(joints)} {KINDS[unit.position]} joint{plural}"
+        which = "all joints" if len(every) == 1 else kind
+        for recording in recordings:
+            error = _digits(1e3 * recording.rms(joints))
+            lines.append(f"RMS over {which}, {recording.case.title}: {error} m{unit.position}")
     return lines
 
 
-def ratio(joints: list[int], model_based: Recording, baseline: Recording) -> str:
-    """Which of two runs follows closer, and how many times."""
-    errors = {"RNEA": model_based.rms(joints), "PD": baseline.rms(joints)}
-    closer, other = sorted(errors, key=errors.__getitem__)
-    factor = "infinitely many" if errors[other] > 0.0 else "1"
-    if errors[closer] > 0.0:
-        times = errors[other] / errors[closer]
-        factor = f"{times:.0f}" if times >= 10.0 else f"{times:.2g}"
-    return f"{closer} is {factor} times closer"
+def _digits(value: float) -> str:
+    """A figure with three digits, and at most four decimals."""
+    decimals = 2 - math.floor(math.log10(value)) if value > 0.0 else 0
+    return f"{value:.{min(max(decimals, 0), 4)}f}"
 
 
 def draw(
-    path: Path, model: RobotModel, model_based: Recording, baseline: Recording, disturbed: bool
+    path: Path, model: RobotModel, recordings: Sequence[Recording], disturbed: bool = False
 ) -> None:
-    """Writes the picture of the run under computed torque, and of the same trajectory under PD
-    alone; `disturbed` ones are no comparison: the picture then gives no figures."""
-    found = by_units(model)
-    size = (12.0, 7.0 + 0.2 * -(-(model.nv + 2) // LEGEND_COLUMNS))
+    """Writes the picture of the runs; that of disturbed runs gives no figures."""
+    found, exact = by_units(model), shown(recordings)
+    size = (16.0, 8.0 + 0.2 * -(-(model.nv + 2) // LEGEND_COLUMNS))
     figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(2, 2, sharex=True)
-    (position, torque), (error_pd, error_model) = axes
+    panels = [f"error {i}" for i in range(len(recordings))]
+    placed = figure.subplot_mosaic([["position", "torque", "bars", "bars"], panels])
+    errors = [placed[name] for name in panels]
+    title = f"{model.name}: one trajectory, two control laws, the same gains with both models"
     if disturbed:
         figure.suptitle(f"{model.name}: disturbed, no comparison", fontsize=14, color="crimson")
     else:
-        results = [
-            f"{KINDS[unit.position]} joints: {ratio(joints, model_based, baseline)}"
-            for unit, joints in found.items()
-        ]
-        title = f"{model.name}: the same trajectory under PD and under RNEA computed torque"
-        figure.suptitle(f"{title}\n{'; '.join(results)}", fontsize=14)
+        figure.suptitle(f"{title} (bandwidth {BANDWIDTH:g} rad/s)\n{difference()}", fontsize=13)
     colors = colormaps["turbo"](np.linspace(0.05, 0.95, model.nv))
-    position.set(title="Positions under computed torque")
-    for unit, scale in _scales(position, found):
-        for j in found[unit]:
-            style = STYLES[unit.position]
-            name = model.joint_names[j]
-            short = name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
-            measured = model_based.measured[:, j]
-            scale.plot(model_based.time, measured, style, color=colors[j], label=short)
-            scale.plot(model_based.time, model_based.desired[:, j], "k--", linewidth=0.9)
-    scale.lines[-1].set_label("desired")
-    torque.set(title="Torques under computed torque", ylabel="% of the joint's effort limit")
-    for j in np.flatnonzero(np.isfinite(model.effort_limit)):
-        share = 100.0 * model_based.torque[:, j] / model.effort_limit[j]
-        torque.plot(model_based.time, share, color=colors[j], linewidth=1.2)
-    torque.axhline(100.0, color="crimson", linestyle=":", label="effort limit")
-    torque.axhline(-100.0, color="crimson", linestyle=":")
-    torque.set_ylim(-110.0, 110.0)
-    both = (error_pd, baseline, "PD"), (error_model, model_based, "computed torque")
-    for axis, recording, law in both:
-        rms = []
-        for unit, scale in _scales(axis, found, "m"):
-            for j in found[unit]:
-                error = 1e3 * recording.error[:, j]
-                scale.plot(recording.time, error, STYLES[unit.position], color=colors[j])
-            if not disturbed:
-                rms.append(f"{1e3 * recording.rms(found[unit]):.3g} m{unit.position}")
-        figures = f": RMS {', '.join(rms)}" if rms else ""
-        axis.set(title=f"Tracking error under {law}{figures}", xlabel="s")
-    for axis in axes.flat:
-        axis.grid(alpha=0.3)
-        axis.margins(x=0.0)
+    lines = _draw_positions(placed["position"], model, exact, colors, found)
+    _draw_torques(placed["torque"], model, exact, colors)
+    if disturbed:
+        placed["bars"].set_axis_off()
+    else:
+        _draw_bars(placed["bars"], model, recordings)
+    _draw_errors(errors, recordings, colors, found, disturbed)
+    for axes in (placed["position"], placed["torque"], *errors):
+        axes.grid(alpha=0.3)
+        axes.margins(x=0.0)
+        axes.set_xlabel("time [s]")
     figure.legend(
+        handles=lines,
         loc="outside lower center",
         ncols=LEGEND_COLUMNS if model.nv < 32 else LEGEND_COLUMNS - 2,
         fontsize=9 if model.nv < 16 else 6,
     )
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=100)
+
+
+def _draw_positions(
+    axes: Axes,
+    model: RobotModel,
+    exact: Recording,
+    colors: np.ndarray,
+    found: dict[Units, list[int]],
+) -> list[Line2D]:
+    """Measured and desired positions; returns the lines of the legend."""
+    axes.set_title(f"Positions: {exact.case.title}")
+    legend = []
+    for unit, scale in _scales(axes, found):
+        for j in found[unit]:
+            name = model.joint_names[j]
+            short = name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
+            style, measured = STYLES[unit.position], exact.measured[:, j]
+            legend += scale.plot(exact.time, measured, style, color=colors[j], label=short)
+            desired = scale.plot(exact.time, exact.desired[:, j], "k--", linewidth=0.9)
+    desired[0].set_label("desired")
+    return [*legend, *desired]
+
+
+def _draw_torques(axes: Axes, model: RobotModel, exact: Recording, colors: np.ndarray) -> None:
+    axes.set_title(f"Torques: {exact.case.title}")
+    axes.set(ylabel="% of the joint's effort limit")
+    for j in np.flatnonzero(np.isfinite(model.effort_limit)):
+        share = 100.0 * exact.torque[:, j] / model.effort_limit[j]
+        axes.plot(exact.time, share, color=colors[j], linewidth=1.2)
+    for limit in (-100.0, 100.0):
+        axes.axhline(limit, color="crimson", linestyle=":")
+    axes.set_ylim(-110.0, 110.0)
+
+
+def _draw_bars(axes: Axes, model: RobotModel, recordings: Sequence[Recording]) -> None:
+    """RMS error of each joint in each case, on a logarithmic scale."""
+    width = 0.8 / len(recordings)
+    places = np.arange(model.nv)
+    for i, recording in enumerate(recordings):
+        rms = [max(1e3 * recording.rms(j), SMALLEST_BAR) for j in range(model.nv)]
+        where = places + width * (i - 0.5 * (len(recordings) - 1))
+        case = recording.case
+        axes.bar(where, rms, width, color=COLORS[case], label=case.title)
+    several = len(by_units(model)) > 1
+    unit = "mrad, of sliding joints mm" if several else f"m{units(model, 0).position}"
+    axes.set(title="RMS tracking error of each joint", ylabel=f"{unit}, logarithmic", yscale="log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    names = [name[-LONGEST_NAME:] for name in model.joint_names]
+    axes.set_xticks(places, names, rotation=90 if model.nv > 8 else 30, ha="right", fontsize=8)
+    axes.grid(alpha=0.3, axis="y")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high * (high / low) ** 0.25)  # room for the legend
+    axes.legend(fontsize=9, loc="upper left", ncols=2)
+
+
+def _draw_errors(
+    panels: Sequence[Axes],
+    recordings: Sequence[Recording],
+    colors: np.ndarray,
+    found: dict[Units, list[int]],
+    disturbed: bool,
+) -> None:
+    """A panel for each case; those with the same arm have the same scale."""
+    for axes, recording in zip(panels, recordings, strict=True):
+        rms = []
+        for unit, scale in _scales(axes, found, "error, m"):
+            joints = found[unit]
+            for j in joints:
+                error = 1e3 * recording.error[:, j]
+                scale.plot(recording.time, error, STYLES[unit.position], color=colors[j])
+            alike = [each for each in recordings if each.case.exact == recording.case.exact]
+            most = max(float(np.abs(1e3 * each.error[:, joints]).max()) for each in alike)
+            scale.set_ylim(-1.1 * (most or 1.0), 1.1 * (most or 1.0))
+            rms.append(f"RMS {_digits(1e3 * recording.rms(joints))} m{unit.position}")
+        figures = "" if disturbed else f": {', '.join(rms)}"
+        axes.set_title(f"{recording.case.law_name},\n{recording.case.model_name}{figures}")
 
 
 def _scales(axis: Axes, found: Collection[Units], prefix: str = "") -> Iterator[tuple[Units, Axes]]:

@@ -35,7 +35,7 @@ CONFIGURED = {
 # How far the waypoints lead, as factors on `SWING` and on the way to the nearer limit.
 PATTERN = ((0.9, 0.5), (-0.4, -0.9), (-0.9, 0.6), (0.5, -0.3))
 SWING = 0.8
-LEG = 2.0
+LEG = 1.2  # time from waypoint to waypoint [s]
 
 # Fraction of the velocity and effort limits that the planned trajectory may use.
 LIMIT_SHARE = 0.7
@@ -91,10 +91,10 @@ def find_urdf(robot: str | None) -> tuple[str, Path]:
 
 
 def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRobot:
-    """The robot by name or path, with a trajectory of about ten seconds within its limits.
+    """The robot by name or path, with a trajectory of six seconds within its limits.
 
     Args:
-        robot: its name, or the path of its URDF; as of `find_urdf`.
+        robot: its name, or the path of its URDF, see `find_urdf`.
         joints: those that move; the others are locked where they would start. By default those of
             the robot's configuration, or all.
 
@@ -178,7 +178,7 @@ def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypo
 
 
 def motion(model: RobotModel, start: FloatArray, waypoints: list[Waypoint]) -> Trajectory:
-    """What the controller makes of waypoints that are sent while it holds the start position."""
+    """Trajectory of waypoints that are sent while the controller holds the start position."""
     hold, ahead = Trajectory.hold(0.0, start), Waypoints.of(waypoints, model.nv)
     points, turns = from_the_old(hold, 0.0, ahead, model.continuous)
     return spliced(hold, 0.0, turns, points)

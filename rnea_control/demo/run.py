@@ -1,10 +1,11 @@
-"""Runs one trajectory under one control law, the arm in this process, the controller in another;
-what was recorded of it, and the reasons why that is no comparison."""
+"""Runs one trajectory in one of the demo's cases, the arm in this process, the controller in
+another; the recording of it, and the reasons why that is no comparison."""
 
 from __future__ import annotations
 
 import gc
 import math
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import ControlLaw
+from rnea_control.demo.cases import Case
 from rnea_control.demo.controller import CONTROLLER, controller, heard_of_controller, incidents
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
@@ -33,6 +34,7 @@ NAMESPACE = "rnea_demo"
 # Time for the controller to start, which may compile first, and to settle before it moves, [s]; and
 # from sending the trajectory to its start, [ns].
 LONGEST_START, SETTLING = 120.0, 0.5
+LONGEST_END = 10.0  # for the controller to end [s]
 AHEAD = 200_000_000
 
 # After the trajectory: how much is recorded, and how long the controller has for its last report,
@@ -51,9 +53,9 @@ SMALLEST_MOTION, SMALLEST_INERTIA = 1e-3, 1e-9
 
 @dataclass(frozen=True)
 class Recording:
-    """One trajectory under one control law, in n states, at least two."""
+    """One trajectory in one of the cases, in n states, at least two."""
 
-    law: str  # its name
+    case: Case
     time: FloatArray  # since the start of the trajectory, shape (n,), [s]
     desired: FloatArray  # positions, shape (n, nv), [rad] or [m]
     measured: FloatArray
@@ -87,13 +89,17 @@ class Recording:
 
 def run(
     robot: DemoRobot,
-    law: ControlLaw,
+    case: Case,
     rate: float,
     running: Callable[[], bool],
     progress: Callable[[float], None],
 ) -> Recording:
-    """Moves the simulated arm through the robot's waypoints in real time, at `rate` control ticks a
-    second, as long as `running` says so; `progress` is told the fraction done, now and then.
+    """Moves the simulated arm through the robot's waypoints in real time.
+
+    Args:
+        rate: control ticks a second [Hz].
+        running: False ends the run with an error.
+        progress: called now and then with the fraction done.
 
     Raises:
         RneaControlError: the controller did not start, or was stopped.
@@ -107,6 +113,7 @@ def run(
         "rate": rate,
         **{f"initial_positions.{joint}": position for joint, position in start},
         **{f"locked_positions.{joint}": position for joint, position in locked.items()},
+        **case.errors,
     }
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=overrides)
@@ -114,7 +121,7 @@ def run(
     executor.add_node(arm)
     gc.freeze()  # what was loaded before would be looked through in mid-motion, for 80 ms
     try:
-        with controller(robot, law, rate, NAMESPACE) as process:
+        with controller(robot, case.law, rate, NAMESPACE) as process:
 
             def going_on() -> bool:
                 if not running():
@@ -123,7 +130,17 @@ def run(
                     raise RneaControlError("the controller has ended; its output above says why")
                 return True
 
-            return _recorded(robot, law, arm, in_real_time(arm, executor, going_on), progress)
+            recording = _recorded(robot, case, arm, in_real_time(arm, executor, going_on), progress)
+            # The arm goes on until the controller has ended, which would report missing states.
+            deadline = time.monotonic() + LONGEST_END
+            process.send_signal(signal.SIGINT)
+
+            def ending() -> bool:
+                return process.poll() is None and time.monotonic() < deadline
+
+            for _ in in_real_time(arm, executor, ending):
+                pass
+            return recording
     finally:
         executor.shutdown()
         arm.destroy_node()
@@ -131,7 +148,7 @@ def run(
 
 def _recorded(
     robot: DemoRobot,
-    law: ControlLaw,
+    case: Case,
     arm: SimulatedArm,
     states: Iterator[int],
     progress: Callable[[float], None],
@@ -179,7 +196,7 @@ def _recorded(
     trajectory = motion(robot.model, robot.start, robot.waypoints)
     desired = np.array([trajectory.at(t)[0] for t in times])
     return Recording(
-        law=law.name,
+        case=case,
         time=times,
         desired=desired,
         measured=measured,

@@ -226,7 +226,7 @@ SAFETY = (
 HANDOVER = (
     Parameter("command_lease", float, DEFAULT,
         "longest time without CPU, or stopped, after which the controller continues; after a "
-        "longer absence it yields to the sentinel (docs/safety.md)", "s", above=0.0,
+        "longer absence it yields to the sentinel (docs/handover.md)", "s", above=0.0,
         at_most=LONGEST_TIMEOUT,
         special=(DEFAULT, "0.01, and 0.1 in simulated time")),
     Parameter("command_timeout", float, DEFAULT,

@@ -79,6 +79,17 @@ def use_udp() -> None:
     os.environ.setdefault(BUILTIN, "UDPv4")
 
 
+def use_loopback(profile: Path) -> None:
+    """Keeps DDS of this process and its children on this computer, before the first node is made:
+    Fast DDS by a profile, unless the environment names one, as LOCALHOST would share memory."""
+    if transports() is None:
+        os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    elif not any(os.environ.get(name) for name in PROFILES):
+        os.environ.update(dict.fromkeys(PROFILES, str(profile)))
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+        os.environ.pop("ROS_LOCALHOST_ONLY", None)
+
+
 def profile_variable() -> str:
     """Which of `PROFILES` is read in the ROS distribution of this environment."""
     return PROFILES[1] if os.environ.get("ROS_DISTRO") in _VERSION_2 else PROFILES[0]

@@ -1,4 +1,4 @@
-"""Breaks arms in all ways of the catalogue, and writes the table of docs/safety.md:
+"""Breaks arms in all ways of the catalogue, and writes the table of docs/faults.md:
 `python test/accidents/accident_table.py`.
 
 `--healthy` runs right arms instead, on ten kinds with three laws and two gains, and says what has
@@ -25,7 +25,7 @@ from broken_arm import KINDS  # noqa: E402
 
 from rnea_control.control import ControlLaw, Mode  # noqa: E402
 
-PAGE = TESTS.parent / "docs" / "safety.md"
+PAGE = TESTS.parent / "docs" / "faults.md"
 BEGIN, END = "<!-- accident table: begin -->", "<!-- accident table: end -->"
 BROKEN = ("panda", "ur5", "ur10", "tiago")
 GAINS = ((100.0, 20.0), (400.0, 40.0))
@@ -36,9 +36,9 @@ ORIGIN = (
     "`p: 400`, `d: 40`; everything else by default. A row stands for runs of other joints, arms "
     "and gains, at rest, in gentle and in fast motion, {rows} in all. *Refused* are those that the "
     "check at activation ends, with `activation.check: refuse`; the other columns are without a "
-    "check, worst of all runs. TIAGo's lift moves at 0.07 m/s at most, and falls faster until its "
-    "brake closes, 60 ms after the controller has let go. **BROKEN** marks what is against the "
-    "promises of this page."
+    "check, worst of all runs.\n\n"
+    "TIAGo's lift moves at 0.07 m/s at most, and falls faster until its brake closes, 60 ms after "
+    "the controller has let go. **BROKEN** marks what is against the promises of safety.md."
 )
 HEAD = (
     "| what is wrong | refused | stopped, of those off their way | named | "

@@ -452,7 +452,7 @@ def _encounters(kind: Kind) -> Iterator[Accident]:
                 where = "downward" if downward else "to the side"
                 title = f"push of {force:g} N {where}, {lasting}"
                 yield Accident(
-                    f"somebody pushes the tool with {force:g} N {lasting}",
+                    f"a person pushes the tool with {force:g} N {lasting}",
                     title,
                     lambda f=force, d=duration, down=downward: _push(f, d, down),
                     ANY_TIME,
@@ -470,7 +470,7 @@ def _encounters(kind: Kind) -> Iterator[Accident]:
     for share in (0.5, 0.25):
         title = f"drives give {100 * share:.0f} % of their torque"
         yield Accident(title, title, lambda share=share: _weak(share), ANY_TIME)
-    title = "3 kg are grabbed, and nobody says so"
+    title = "3 kg are grabbed, and the payload is not set"
     yield Accident(title, title, lambda: _payload(0.0, 3.0, 0.0, kind), ANY_TIME)
     title = "3 kg are dropped that the model has"
     yield Accident(title, title, lambda: _payload(3.0, 0.0, 3.0, kind), ANY_TIME)

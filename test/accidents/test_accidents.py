@@ -138,8 +138,8 @@ def test_no_accident_goes_on(kind_name: str, gains: tuple[float, float]) -> None
     assert told >= 0.9 * wires, f"{told} of {wires} named"
 
 
-def test_every_accident_is_in_the_table_of_the_safety_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "safety.md").read_text()
+def test_every_accident_is_in_the_table_of_the_faults_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
     groups = {each.group for name in BROKEN for each in accidents(KINDS[name])}
     assert not [group for group in groups if f"| {group} |" not in page], (
         "accidents/accident_table.py"

@@ -2,7 +2,7 @@
 
 The arm is that of the demo with the gains of its examples, 400 1/s^2 and 40 1/s, in the units of
 each law; the safety settings are the defaults of the node, and the controller's model is exact
-until it is disturbed. docs/safety.md states these outcomes.
+until it is disturbed. docs/faults.md states these outcomes.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 from robots import example_robot, example_robots, load_quietly, two_link_arm
 
+from rnea_control.demo.cases import SHOWN
 from rnea_control.demo.film import drawing_backend, film, link_poses
 from rnea_control.demo.robots import DemoRobot, load_robot
 from rnea_control.demo.run import Recording
@@ -67,7 +68,7 @@ def test_mujoco_takes_the_shapes_and_puts_the_links_in_their_places(path: Path) 
 def waving(seconds: float) -> tuple[DemoRobot, Recording]:
     robot, time = load_robot("seven_axis_arm"), np.linspace(0.0, seconds, 200)
     wave = robot.start + 0.3 * np.sin(3.0 * time)[:, None]
-    return robot, Recording("computed_torque", time, wave, wave, wave, "", np.arange(200))
+    return robot, Recording(SHOWN, time, wave, wave, wave, "", np.arange(200))
 
 
 @pytest.mark.explores

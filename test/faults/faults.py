@@ -526,7 +526,7 @@ _MODEL = (
     *(row for law in ControlLaw if law.holds_position for row in _rows_of_law(law.name)),
     Fault(
         "kill_controller_with_payload",
-        "controller killed, that was told of 2 kg while it held them",
+        "controller killed after its payload was set to the 2 kg that it held",
     ).by(
         kill_controller_with_payload,
         Bound(astray=0.02, rest=500, silence=20),

@@ -15,7 +15,7 @@ PROCESSES = ("hardware", "sentinel", "controller")
 ACTIONS = {"stop": 4, "kill": 2, "start": 1, "resume": 2, "move": 1}  # and how often
 RATE = 500.0  # of the states, [Hz]
 RATE_LIMIT = 100.0  # [Nm/s]: in a period about twice what a motion needs
-# What docs/safety.md advises for a computer that pauses: this one does, for more than 20 ms.
+# What docs/handover.md advises for a computer that pauses: this one does, for more than 20 ms.
 LEASE, TIMEOUT = 0.030, 0.045
 # The output stage counts no longer time than this; its rate is kept over as much, with a period of
 # jitter, as in the fault rows, and what each command may be early by, [s].

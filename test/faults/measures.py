@@ -1,4 +1,4 @@
-"""What a run did to the arm, in the numbers that the table of docs/safety.md has."""
+"""What a run did to the arm, in the numbers that the table of docs/faults.md has."""
 
 from __future__ import annotations
 

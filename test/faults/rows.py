@@ -1,4 +1,4 @@
-"""The rows of the table in docs/safety.md: what is broken, and the bound that must hold."""
+"""The rows of the table in docs/faults.md: what is broken, and the bound that must hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the rows and writes the table of docs/safety.md: `python test/faults/table.py [KEY ...]`.
+"""Runs the rows and writes the table of docs/faults.md: `python test/faults/table.py [KEY ...]`.
 
 With keys it runs those rows, and leaves the others in the table as they are.
 """
@@ -22,7 +22,7 @@ use_loopback()
 from faults import ROWS  # noqa: E402
 from rows import Bound, Outcome, Row, run_row  # noqa: E402
 
-PAGE = TESTS.parent / "docs" / "safety.md"
+PAGE = TESTS.parent / "docs" / "faults.md"
 BEGIN, END = "<!-- fault table: begin -->", "<!-- fault table: end -->"
 ORIGIN = (
     "Written by `python test/faults/table.py`, on a shared 2-core machine: Panda with its fastest "

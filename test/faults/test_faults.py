@@ -29,6 +29,6 @@ def test_bound_is_kept(row: Row) -> None:
     assert not outcome.broken, outcome
 
 
-def test_every_fault_is_in_the_table_of_the_safety_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "safety.md").read_text()
+def test_every_fault_is_in_the_table_of_the_faults_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
     assert not [row.key for row in ROWS if f"| {row.title} |" not in page], "test/faults/table.py"

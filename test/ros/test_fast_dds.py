@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from loopback import PROFILE
 
-from rnea_control.ros.middleware import BUILTIN, LOCAL_ONLY, PROFILES, longest_discovery, transports
+from rnea_control.ros.middleware import (
+    BUILTIN,
+    LOCAL_ONLY,
+    PROFILES,
+    longest_discovery,
+    transports,
+    use_loopback,
+)
 
 CONFIG = Path(__file__).parents[2] / "config"
 # Says what is expected, and what the process has mapped.
@@ -117,3 +124,20 @@ def test_discovery_is_waited_for_as_long_as_the_profile_says(
         if profile:
             monkeypatch.setenv(name, str(Path(__file__).parents[2] / "config" / profile))
     assert longest_discovery() == expected
+
+
+@pytest.mark.parametrize("local_only", sorted(LOCAL_ONLY))
+def test_loopback_by_a_profile_shares_no_memory_and_discovers_sooner(
+    local_only: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*PROFILES, BUILTIN, *LOCAL_ONLY):
+        monkeypatch.setenv(name, "")  # restored afterwards, also where the function sets it
+        monkeypatch.delenv(name)
+    monkeypatch.setenv(local_only, LOCAL_ONLY[local_only])
+    before = longest_discovery()
+    assert transports().shared_memory
+    use_loopback(CONFIG / "fastdds_localhost.xml")
+    assert not transports().shared_memory
+    assert longest_discovery() < before
+    use_loopback(CONFIG / "fastdds_real_time.xml")
+    assert transports().profile.endswith("fastdds_localhost.xml")
