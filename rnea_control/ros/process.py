@@ -43,7 +43,7 @@ N = TypeVar("N", bound=Node)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Between the lines of the log, [s].
 LOG_PERIOD = 5.0
-STDOUT, STDERR = 1, 2
+STDIN, STDOUT, STDERR = 0, 1, 2
 # How long the end of the process waits for a reader to take the last lines, [s].
 LONGEST_END = 1.0
 # How long a signal waits until the main loop sees it, [s].
@@ -132,6 +132,7 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[EndSignals]:
         SystemExit: rclpy does not start, for example over a YAML file that cannot be read; its
             message says why.
     """
+    open_standard_streams()
     signals = EndSignals()
     previous = {number: signal.signal(number, signals.receive) for number in SIGNALS}
     try:
@@ -229,6 +230,16 @@ def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Itera
             node.destroy_node()
 
 
+def open_standard_streams() -> None:
+    """Opens /dev/null in place of a standard stream that is closed, as of a daemon that was started
+    by `>&-`. Else the next file or socket gets its number, and the lines of the log go there."""
+    for stream in (STDIN, STDOUT, STDERR):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number
+
+
 @contextmanager
 def unblocked_output() -> Iterator[None]:
     """Puts a pipe, which drops what it has no room for, and a `cat` before stdout and stderr.
@@ -236,6 +247,7 @@ def unblocked_output() -> Iterator[None]:
     What is dropped on the console is still in the log file and on /rosout. The child processes end
     with this one.
     """
+    open_standard_streams()
     if os.isatty(STDERR):  # which rcutils cannot see any more
         os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")
     with _unblocked(STDOUT), _unblocked(STDERR):

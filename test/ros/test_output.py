@@ -29,3 +29,25 @@ def test_all_lines_come_to_a_reader_and_no_reader_stops_it(tmp_path, lines: int,
             assert process.wait(30.0) == 0
         finally:
             process.kill()
+
+
+# The file gets the lowest descriptor that is free.
+CLOSED = """
+import os
+from rclpy.logging import get_logger
+from rnea_control.ros.process import ros_process, unblocked_output
+with {context}:
+    with open("data", "wb"):
+        get_logger("talker").warning("a line")
+        os.system("echo a line; echo a line >&2")
+"""
+
+
+@pytest.mark.parametrize("context", ["unblocked_output()", "ros_process([])"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(tmp_path, closed: str, context: str) -> None:
+    """What is printed goes nowhere then, and not into the next file that is opened."""
+    program = [sys.executable, "-c", CLOSED.format(context=context)]
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *program]
+    assert subprocess.run(shell, cwd=tmp_path, timeout=60.0).returncode == 0
+    assert (tmp_path / "data").read_bytes() == b""
