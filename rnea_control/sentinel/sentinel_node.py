@@ -163,7 +163,8 @@ class SentinelNode(ArmNode):
         self._undo.close()
         self._hearing.close()
         self.guard, self.fault = None, "the sentinel has ended"
-        self.publish_mode()
+        if not self.refusal:  # else another one publishes its mode on the same topic
+            self.publish_mode()
         super().destroy_node()
 
     def _take_parameters_of_controller(self) -> None:

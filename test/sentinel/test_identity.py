@@ -115,6 +115,7 @@ def test_second_sentinel_refuses_to_start(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
         bench.guarded()
         with sentinel() as second:
+            bench.wait(lambda: second.process.poll() is not None)
             refused(second, f"another /rnea_sentinel runs: 'process {bench.sentinel.process.pid} ")
         assert "idle" not in bench.modes[1:]  # the second one has said nothing
         killed_in_motion(bench, process)
