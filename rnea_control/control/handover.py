@@ -63,10 +63,19 @@ class HandoverTimes:
     revokes: bool = False  # whether it asks the other to yield; else it yields itself
     accept: float = 0.1  # how old a request to be given the arm may be when it is received
     simulated: bool = False  # whether the stamps may stand still, or run as they like
+    # Absence after which a process started meanwhile takes this one for dead.
+    longest_absence: float = math.inf
+    # Silence after such an absence that lets the owner command again: time for discovery.
+    rediscovery: float = 0.0
 
     @classmethod
     def of_controller(
-        cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
+        cls,
+        lease: float = 0.010,
+        timeout: float = 0.015,
+        simulated: bool = False,
+        longest_absence: float = math.inf,
+        rediscovery: float = 0.0,
     ) -> HandoverTimes:
         """The times of the controller, from the two that both nodes share."""
         return cls(
@@ -76,6 +85,8 @@ class HandoverTimes:
             grace=6.0 * timeout,
             awake=timeout - lease,
             simulated=simulated,
+            longest_absence=longest_absence,
+            rediscovery=rediscovery,
         )
 
     @classmethod
@@ -132,6 +143,7 @@ class Handover:
         h[lease.LEASE], h[lease.RECOVERY], h[lease.GRACE] = times.lease, times.recovery, times.grace
         h[lease.AWAKE] = times.awake
         h[lease.LEAST_STATES], h[lease.SIMULATED] = times.states, times.simulated
+        h[lease.LONGEST_ABSENCE], h[lease.REDISCOVERY] = times.longest_absence, times.rediscovery
 
     @property
     def phase(self) -> Phase:

@@ -34,7 +34,9 @@ LOOKED_AT, LOOKED_STAMP = 23, 24
 REVOKED_STAMP = 25
 # Constants; see `HandoverTimes`.
 LEASE, RECOVERY, GRACE, AWAKE, LEAST_STATES, SIMULATED = range(26, 32)
-ROWS = 32
+LONGEST_ABSENCE = 32  # absence after which others may have taken this process for dead [s]
+REDISCOVERY = 33  # silence that is then waited for [s]
+ROWS = 34
 
 # Reasons that a tick finds; handover.py has the words for them.
 OTHER_REASON, WAS_AWAY_FOR, NO_STATE_TELLS, REVOKED = range(4)
@@ -93,6 +95,14 @@ def is_fresh(h: Vector, stamp: float, now: float, within: bool) -> bool:
 
 
 @inlined
+def recovery(h: Vector, now: float) -> float:
+    """Silence after which an owner that was away commands again, [s]. After an absence in which
+    another process may have been started in its place, that one must be discovered first."""
+    replaced = now - h[AWAKE_AT] > h[LONGEST_ABSENCE]
+    return max(h[RECOVERY], h[REDISCOVERY]) if replaced else h[RECOVERY]
+
+
+@inlined
 def judge_absence(h: Vector, stamp: float, now: float) -> None:
     """Takes from a state how long the arm was without a command."""
     passed = h[NUMBER] - h[COMMANDED_NUMBER]  # states, not counting those of another
@@ -103,14 +113,14 @@ def judge_absence(h: Vector, stamp: float, now: float) -> None:
         within = within or 0.0 < passed < most
     if not within and h[GUARDED] != 0.0:
         h[REASON_NUMBERS], h[REASON_NUMBERS + 1] = 1e3 * (now - h[AWAKE_AT]), passed
-        listen(h, now, h[RECOVERY])
+        listen(h, now, recovery(h, now))
         change(h, GUARDING, WAS_AWAY_FOR)
     elif is_fresh(h, stamp, now, within):
         h[WAS_AWAY], h[AWAKE_AT] = 0.0, now
     else:
         h[STALE] += 1.0
         if h[STALE] > MOST_STALE and now - h[WOKE_AT] > h[RECOVERY]:
-            listen(h, now, h[RECOVERY])
+            listen(h, now, recovery(h, now))
             change(h, GUARDING, NO_STATE_TELLS)
 
 

@@ -32,7 +32,9 @@ from rnea_control.ros.arm_node import CLOCK, ArmNode
 from rnea_control.ros.conventions import LATCHED, NEWEST, mode_event
 from rnea_control.ros.effort_command import LAST_WORDS, EffortCommand
 from rnea_control.ros.effort_controller import EffortController
+from rnea_control.ros.middleware import longest_discovery
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
+from rnea_control.ros.presence import ANSWER
 from rnea_control.ros.publishers import described, participant, publisher_names, publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.retry import Chores
@@ -108,7 +110,7 @@ class Configured:
         self.loop = ControlLoop(
             Controller(given.model, given.controller),
             self.command,
-            Handover(HandoverTimes.of_controller(*times, simulated)),
+            Handover(HandoverTimes.of_controller(*times, simulated, ANSWER, longest_discovery())),
             LoopSettings.of(values, simulated=simulated),
             node.get_logger(),
             node.clock,

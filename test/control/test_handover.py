@@ -359,3 +359,21 @@ def test_owner_that_is_awake_without_states_goes_on(controller: Handover, owner:
     assert not owner.may_command()
     owner.run(3 * PERIOD)
     assert owner.may_command()
+
+
+@pytest.mark.parametrize(("away", "wait"), [(0.5, 0.06), (2.0, 1.5)])
+@pytest.mark.parametrize("heard", [False, True])
+def test_owner_that_was_away_for_long_first_discovers_who_has_taken_its_place(
+    away: float, wait: float, heard: bool
+) -> None:
+    """Another controller, started meanwhile, took it for dead: its commands come only late."""
+    owner = Handover(HandoverTimes.of_controller(longest_absence=1.0, rediscovery=1.5))
+    owner.start(0.0, alone=True)
+    owner.hear_mode(0.0, "guarding")
+    clocks = commanding(owner)
+    clocks.pass_by(away)
+    if heard:
+        assert clocks.run(0.9 * wait) == -1
+        assert clocks.run(2.0, command=True) == -1
+    else:
+        assert clocks.run(2.0) == pytest.approx(wait / PERIOD, abs=2)

@@ -136,6 +136,24 @@ def test_controller_starts_again_after_it_was_killed(bench: Bench) -> None:
             killed_in_motion(bench, second)
 
 
+@pytest.mark.explores
+def test_controller_that_was_stopped_leaves_the_arm_to_one_started_meanwhile(bench: Bench) -> None:
+    """As after Ctrl-Z in the terminal of a launch, another launch, and `fg`. It must discover the
+    other one first."""
+    with controller(PARAMETERS) as first:
+        bench.guarded()
+        for each in (first, bench.sentinel):
+            each.process.send_signal(signal.SIGSTOP)
+        with controller(PARAMETERS) as second:
+            second.said("holding")
+            for each in (first, bench.sentinel):
+                each.process.send_signal(signal.SIGCONT)
+            bench.run(round(5.0 * RATE))
+            assert second.process.poll() is None
+            assert "guarded" in first.output
+            assert "the sentinel commands no more" not in first.output, first.output
+
+
 def test_of_two_that_start_at_once_one_goes_on(bench: Bench) -> None:
     with controller(PARAMETERS) as one, controller(PARAMETERS) as other:
         both = (one, other)
