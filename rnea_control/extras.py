@@ -10,6 +10,7 @@ from types import ModuleType
 EXTRAS = {
     "sim": ("mujoco",),
     "demo": ("mujoco", "matplotlib", "rich"),
+    "move": ("ruckig",),
     "identify": ("scipy", "clarabel", "rosbags", "lxml", "matplotlib", "rich"),
 }
 
