@@ -30,6 +30,7 @@ class Mutant(NamedTuple):
     module: str  # as "rnea_control.control.step"
     old: str
     new: str
+    first: str = ""  # test file that runs before the others, as it is likely to notice
 
 
 def path_of(module: str) -> Path:
@@ -79,7 +80,8 @@ def _first_failure(mutant: Mutant, tests: list[str], sender) -> None:
     plugin, unheard = FirstFailure(), io.StringIO()
     with contextlib.redirect_stdout(unheard), contextlib.redirect_stderr(unheard):
         quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=100"]
-        status = pytest.main([*quiet, *tests], [plugin])
+        ordered = sorted(tests, key=lambda test: not test.endswith(mutant.first))
+        status = pytest.main([*quiet, *ordered], [plugin])
     sender.send(plugin.name or (f"pytest: {status}" if status else ""))
 
 

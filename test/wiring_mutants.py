@@ -17,7 +17,7 @@ def _check(old: str, new: str) -> Mutant:
 
 
 def _search(old: str, new: str) -> Mutant:
-    return Mutant("rnea_control.control.miswiring", old, new)
+    return Mutant("rnea_control.control.miswiring", old, new, "test_miswiring.py")
 
 
 MUTANTS = {

@@ -211,6 +211,7 @@ class ArmLoop:
     def note_command(self, message: object, now: float) -> None:
         """This has just been published."""
         self.times[native.PUBLISHED_AT] = now
+        native.spend_rate_time(self.times)
         if self.numbers[native.TELLS_EFFORTS]:
             self.applied.note(self.command.torque, now)
 

@@ -55,11 +55,13 @@ NOTHING, WAITS, SERVED = range(3)
 # Times of the loop, [s]: from when on a missing state is predicted, and from when on it is lost;
 # how long a wait is; when the last torque was commanded, by the steady clock, and when the last one
 # without a state; when the interpreter was known to run, and for how long it may stand still; how
-# often a torque is commanded while no state comes; until when the rate limit has counted time, and
-# how much of the time before it has not counted yet.
+# often a torque is commanded while no state comes; for the last torque that left, until when the
+# rate limit has counted time, and how much of the time before it has not counted yet; the same for
+# the torque that is computed now.
 STATE_GAP, STATE_TIMEOUT, LONGEST_WAIT, PUBLISHED_AT, PREDICTED_AT, ATTENDED_AT = range(6)
 LONGEST_HANG, PREDICTION, RATE_AT, RATE_CREDIT = range(6, 10)
-TIMES = 10
+NEXT_RATE_AT, NEXT_RATE_CREDIT = 10, 11
+TIMES = 12
 # Of an emergency stop: 1 if it was pressed, 0 if released, -1 if the message is none, and the words
 # of its publisher's GID. So many are kept.
 PRESSED, GID_LOW, GID_HIGH = range(3)
@@ -127,12 +129,19 @@ def rate_time(r: Vector, now: float, dt: float) -> float:
     [s] since the last one: no more than has passed at `now` by the steady clock, and `LATENESS`.
 
     States that were held up and come in a burst count as the one moment in which the hardware gets
-    their commands. Where a state is late, the next one may make up for `LATENESS` of it.
+    their commands. Where a state is late, the next one may make up for `LATENESS` of it. The time
+    is spent when the torque leaves (`spend_rate_time`), and not by a state that is refused.
     """
     elapsed = now - r[RATE_AT] + r[RATE_CREDIT]
-    r[RATE_AT] = now
-    r[RATE_CREDIT] = min(max(elapsed - dt, 0.0), LATENESS)
+    r[NEXT_RATE_AT] = now
+    r[NEXT_RATE_CREDIT] = min(max(elapsed - dt, 0.0), LATENESS)
     return min(dt, elapsed)
+
+
+@inlined
+def spend_rate_time(r: Vector) -> None:
+    """The torque for which `rate_time` was called last has left."""
+    r[RATE_AT], r[RATE_CREDIT] = r[NEXT_RATE_AT], r[NEXT_RATE_CREDIT]
 
 
 @inlined
@@ -145,6 +154,7 @@ def _command(
         return False
     m[ANSWER] = rcl.publish(calls)
     r[PUBLISHED_AT] = now
+    spend_rate_time(r)
     if m[TELLS_EFFORTS] != 0:
         note(*noted, tau, now)
     return True

@@ -310,6 +310,9 @@ def test_what_cannot_be_identified_is_refused() -> None:
     floating = RobotModel.from_urdf_string(random_tree(1, 3), floating_base=True)
     with pytest.raises(IdentificationError, match=r"root_joint.*floating"):
         identify(floating, motion)
-    for link, words in (("tool", "no link 'tool'.*panda_link8"), ("panda_link0", "stands still")):
+    for link, words in (
+        ("tool", "no link 'tool'.*panda_link8"),
+        ("panda_link0", "fixed to .panda_link0."),
+    ):
         with pytest.raises(IdentificationError, match=words):
             identify_payload(arm("panda"), link, motion, motion)

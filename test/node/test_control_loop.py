@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from dataclasses import replace
@@ -150,6 +151,26 @@ def test_delay_by_a_pause_is_logged_once_and_caught_up_where_asked_for(
     ends_at = motion.end + controller.rows[BEHIND, 0]
     assert ends_at == pytest.approx(due + (0.0 if catch_up else 1e-3 * late), abs=1e-3)
     loop.stop()
+
+
+def test_states_that_are_refused_spend_no_time_of_the_rate_limit() -> None:
+    """Each is answered by a torque from a prediction, which may change as any other."""
+    bench = LoopBench(settings())
+    loop, spent = bench.loop, []
+    loop.start()
+    for k in range(5):
+        bench.tick(k * 1_000_000)
+    for k in range(5, 10):
+        time.sleep(0.002)
+        before = loop.times[native.RATE_AT]
+        bench.tick(k * 1_000_000, [math.nan, -0.4])
+        assert "nan" in loop.refused and loop.times[native.RATE_AT] == before
+        begin = time.monotonic()
+        assert loop.watch()
+        spent.append(loop.times[native.RATE_AT] - before)
+        assert loop.times[native.RATE_AT] >= begin  # a torque has left
+    loop.stop()
+    assert min(spent) >= 0.002
 
 
 def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() -> None:
