@@ -28,6 +28,7 @@ CORES = {
 
 
 @pytest.mark.explores
+@pytest.mark.timeout(900.0)  # it shares the machine with the other worker's mutants
 @pytest.mark.parametrize("variable", CORES)
 def test_core_of_the_suite_passes(variable: str) -> None:
     done = subprocess.run(
