@@ -489,9 +489,8 @@ _COMMANDS = (
     ),
     Fault("away", "effort controller deactivated for 0.3 s, keeps the torque").by(
         arm_does("deactivate", lasts=300, undo={"do": "activate"}, brakes=False),
-        # A torque that nobody takes back drives the arm: it is let go of, and falls without brakes.
-        Bound(rate=math.inf, speed=math.inf, beyond=math.inf),
-        says="powerless: ",
+        # The arm falls meanwhile, and what was commanded in vain comes at once when it ends.
+        Bound(rate=math.inf, speed=math.inf, beyond=math.inf, rest=300 + STOP),
     ),
     Fault("braked", "effort controller deactivated for 0.5 s, brakes close").by(
         arm_does("deactivate", lasts=500, undo={"do": "activate"}, brakes=True),
@@ -543,11 +542,10 @@ _MODEL = (
     Fault("kill_controller_reversed", "the same, and the controller is killed").by(
         reversed_elbow(killed=True), _LETS_GO, says="-> powerless"
     ),
-    # The model gives the wrist so little inertia that braking does not help: the arm is let go of.
+    # The model gives the wrist so little inertia that limits hardly hold it.
     Fault("push_wrist", "5 Nm at the wrist for 0.2 s").by(
         arm_does("push", goes_on=True, joint=WRIST, torque=5.0, periods=200),
-        Bound(rate=75.0, speed=math.inf, beyond=math.inf),
-        says="powerless: ",
+        Bound(rate=75.0, speed=math.inf, beyond=math.inf, rest=2000),
     ),
     Fault(
         "push_gravity_compensation", "5 Nm at the elbow for 0.2 s, gravity_compensation, at rest"

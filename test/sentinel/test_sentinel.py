@@ -296,7 +296,7 @@ def test_arm_comes_back_after_a_pause_and_is_kept_after_too_many(bench: Bench) -
             bench.wait(lambda time=time: f"{time} in a minute" in bench.finding)
         process.said("braking: the sentinel has given the arm back after a pause")
         steps = np.abs(np.diff(np.array(bench.commands[rest:]), axis=0))
-        assert steps.max() < 0.5, f"the torque steps by {steps.max():.3g} Nm"  # of 100 Nm
+        assert steps.max() < 0.1, f"the torque steps by {steps.max():.3g} Nm"
         bench.pause(process)
         bench.sentinel.said("keeps the arm: the controller was paused again")
         process.said("~/resume takes it back: the sentinel does not give the arm: the controller")
