@@ -372,6 +372,7 @@ _NAN = {"joint": ELBOW, "by": math.nan}
 _BLOCKED = arm_does(
     "block", lasts=1500, undo={"do": "free", "joint": ELBOW}, joint=ELBOW, room=0.02
 )
+_PUSHES_WRIST = arm_does("push", goes_on=True, joint=WRIST, torque=5.0, periods=200)
 # What little friction every arm has, [Nm] at each joint.
 _FRICTION = {"arm": {"joint_friction": 0.5}}
 _GOES_ON = Bound(astray=0.05, goal=0.01)
@@ -489,8 +490,9 @@ _COMMANDS = (
     ),
     Fault("away", "effort controller deactivated for 0.3 s, keeps the torque").by(
         arm_does("deactivate", lasts=300, undo={"do": "activate"}, brakes=False),
-        # The arm falls meanwhile, and what was commanded in vain comes at once when it ends.
-        Bound(rate=math.inf, speed=math.inf, beyond=math.inf, rest=300 + STOP),
+        # No controller_manager says why the arm does not obey: it is let go, and falls.
+        Bound(rate=math.inf, speed=math.inf, beyond=math.inf),
+        says="powerless: .*braking does not help",
     ),
     Fault("braked", "effort controller deactivated for 0.5 s, brakes close").by(
         arm_does("deactivate", lasts=500, undo={"do": "activate"}, brakes=True),
@@ -542,10 +544,15 @@ _MODEL = (
     Fault("kill_controller_reversed", "the same, and the controller is killed").by(
         reversed_elbow(killed=True), _LETS_GO, says="-> powerless"
     ),
-    # The model gives the wrist so little inertia that limits hardly hold it.
+    # Without its rotor's inertia the wrist is thrown: no brake slows it, and the arm is let go.
     Fault("push_wrist", "5 Nm at the wrist for 0.2 s").by(
-        arm_does("push", goes_on=True, joint=WRIST, torque=5.0, periods=200),
-        Bound(rate=75.0, speed=math.inf, beyond=math.inf, rest=2000),
+        _PUSHES_WRIST, _LETS_GO, says="powerless: .*braking does not help"
+    ),
+    Fault("push_wrist_with_rotor", "the same, with rotors of 0.1 kg m² in arm and model").by(
+        _PUSHES_WRIST,
+        Bound(rest=2000),
+        arm={"joint_armature": 0.1},
+        armature={name: 0.1 for name in panda().parameters["joints"]},
     ),
     Fault(
         "push_gravity_compensation", "5 Nm at the elbow for 0.2 s, gravity_compensation, at rest"
