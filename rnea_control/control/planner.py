@@ -39,6 +39,8 @@ JUST_PASSED = 0.1
 SLOWEST_SCALING = 0.01
 # The least time that an arm takes to settle after a trajectory that ends in motion, [s].
 SHORTEST_SETTLING = 0.2
+# How many times as fast as its own points the arm joins a stream whose message comes late.
+CATCHING_UP = 1.5
 # How exactly the effort limits are met by slowing down, as a part of them; in how many rounds, and
 # how much slower each of them at least is while none has met them.
 EFFORT_TOLERANCE = 5e-6
@@ -154,6 +156,8 @@ class Planner:
         astray = np.abs(at.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
             old = at.measured(points.joints, astray, model.velocity_limit)
+        if request.is_stream and start < begin:
+            ahead = ahead.rejoined(old.at(begin)[0], begin, model.continuous, CATCHING_UP)
         if start >= at.s - JUST_PASSED:
             points.check_start(old.at(begin)[0], model)
 

@@ -208,6 +208,27 @@ class Waypoints:
             )
         return ahead
 
+    def rejoined(
+        self, position: FloatArray, begin: float, continuous: FloatArray, factor: float
+    ) -> Waypoints:
+        """Those from the first one that no joint has to be faster for, on the way there, than
+        `factor` times its velocity in the waypoints; the last one if there is none such.
+
+        Args:
+            position: where the way begins, shape (nv,), [rad] or [m].
+            begin: when, [s].
+            continuous: 1 for each continuous joint, else 0.
+            factor: at least 1.
+        """
+        if not self.has[POSITION].all():
+            return self
+        own = np.abs(np.diff(self.positions, axis=0)) / np.diff(self.times)[:, None]
+        fastest = np.abs([*self.velocities, *own]).max(axis=0)
+        ways = self.positions - position
+        ways = np.abs(ways - whole_turns(ways, continuous)) * self.joints
+        slow = (ways <= factor * fastest * (self.times - begin)[:, None]).all(axis=1)
+        return self[int(np.argmax(slow)) if slow.any() else len(self) - 1 :]
+
     def check_start(self, position: FloatArray, model: RobotModel) -> None:
         """Refuses a first point at time 0, the start, that is not where the arm is then: at
         `position`, the desired one, shape (nv,), [rad] or [m].

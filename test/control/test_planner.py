@@ -473,3 +473,30 @@ def test_planner_keeps_what_a_later_stop_overwrites() -> None:
             before = [c.trajectory.sampled(s) for s in np.linspace(0.5, 1.5, 20)]
     after = [situation.trajectory.sampled(s) for s in np.linspace(0.5, 1.5, 20)]
     np.testing.assert_array_equal(after, before)
+
+
+# Streams.
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.035, 0.08])
+def test_message_of_a_stream_that_comes_late_is_joined_within_its_own_speed(lost: float) -> None:
+    """What was lost in a pause is caught up until the last point, not until the first one."""
+    speed, period, horizon = np.array([0.3, -0.1]), 0.01, 0.1
+    c, lengths = following(), np.arange(1, round(horizon / period) + 1) * period
+
+    def message(now: float, behind: float) -> list[Waypoint]:
+        """Its window begins in the past, as that of moveit_servo does."""
+        times = np.concatenate([-lengths[::-1], lengths]) + horizon
+        return [Waypoint(t, speed * (now - horizon + t + behind), speed) for t in times if t > 0.0]
+
+    ask(c, 0.0, [Waypoint(0.5, 0.5 * speed, speed)], is_stream=True)
+    run(c, 0.0, 0.7)
+    for k in range(60):
+        now = 0.7 + period * k
+        behind = 0.0 if k < 30 else lost
+        ask(c, now, message(now, behind), now - horizon, 0.001, is_stream=True)
+        rows = run(c, now, now + period)
+        if k >= 30:
+            assert (np.abs(rows[:, 1]) <= 2.0 * np.abs(speed) + 1e-6).all()
+    end = speed * (now + period + lost)
+    np.testing.assert_allclose(rows[-1, :2], [end, speed], atol=1e-6)
