@@ -162,6 +162,11 @@ class MotionCheck:
         points, motion = request.waypoints, plan.motion
         nv, joints = points.nv, points.joints
         ahead = motion.times > plan.begin
+        met = np.isin(motion.times[ahead], plan.trajectory.starts)
+        # Only a stream's message that comes late leaves points out, the first ones.
+        assert met.all() or (request.is_stream and request.start is not None and met[-1])
+        assert (np.diff(met.astype(int)) >= 0).all()
+        ahead[ahead] = met
         velocity = points.has[VELOCITY] | ~points.has[0]
         given = points.has[VELOCITY : ACCELERATION + 1, ahead]
         smooth = rules.upsample_positions and not given.any()
