@@ -9,7 +9,7 @@ BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 WordArray = npt.NDArray[np.uint64]
 
-# By their dimensions, for signatures that kernels are compiled for: see kernels/kernel.py.
+# By their dimensions, for signatures that kernels are compiled for: see jit/kernel.py.
 Vector = FloatArray
 Matrix = FloatArray
 Matrices = FloatArray

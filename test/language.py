@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = "analysis compiled dynamics identification kernels messages model parameters simulation"
+PACKAGES = "analysis compiled dynamics identification jit messages model parameters"
+PACKAGES += " simulation spatial"
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
 CHECKED.append(REPOSITORY / "CONTRIBUTING.md")
 

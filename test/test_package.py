@@ -36,7 +36,7 @@ PACKAGE = Path(rnea_control.__file__).parent
 # each other.
 HOUSE = [["demo", "commands"], ["node", "sentinel", "simulation"], ["ros"]]
 HOUSE += [["control", "identification"], ["messages", "analysis", "parameters"], ["compiled"]]
-HOUSE += [["dynamics"], ["kernels"], ["model"]]
+HOUSE += [["dynamics"], ["spatial"], ["jit"], ["model"]]
 FLOOR = {name: floor for floor, names in enumerate(HOUSE) for name in names}
 ROS_FREE = {name for names in HOUSE[3:] for name in names}
 # Their files touch no private attribute of another object.

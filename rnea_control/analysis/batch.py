@@ -19,7 +19,7 @@ from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.dynamics.workspace import check_array
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.kernel import kernel_on_demand
+from rnea_control.jit.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 
 

@@ -3,7 +3,7 @@
 The machine code has a function of Python's C interface, `entry`. It checks the arrays and that the
 robot's constants are unchanged, runs the code, and returns the output; it allocates nothing. It
 passes a call with anything unexpected on to Python. It reads NumPy's own records
-(kernels/array_argument.py); if this is not proven to work, Python makes all calls.
+(jit/array_argument.py); if this is not proven to work, Python makes all calls.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rnea_control.compiled.programs import BODIES, Program
 from rnea_control.compiled.straight_line import DOUBLE, INT64, Builder
 from rnea_control.compiled.tracing import Graph
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.compilation import ENTRY_MODULE, objection
-from rnea_control.kernels.kernel import READS_ARRAYS
-from rnea_control.kernels.linking import c_address
+from rnea_control.jit.compilation import ENTRY_MODULE, objection
+from rnea_control.jit.kernel import READS_ARRAYS
+from rnea_control.jit.linking import c_address
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 

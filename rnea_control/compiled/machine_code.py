@@ -24,8 +24,8 @@ from rnea_control.compiled.straight_line import (
     vector,
 )
 from rnea_control.dynamics.workspace import shapes
-from rnea_control.kernels.disk_cache import directories, read_sealed, write_sealed
-from rnea_control.kernels.fingerprint import environment, processor
+from rnea_control.jit.disk_cache import directories, read_sealed, write_sealed
+from rnea_control.jit.fingerprint import environment, processor
 from rnea_control.model import RobotModel
 
 # Numbers of eight bytes in a vector register, by a feature of the processor.

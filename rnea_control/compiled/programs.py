@@ -21,7 +21,7 @@ from rnea_control.dynamics.regressor import regressor_kernel
 from rnea_control.dynamics.rnea import gravity_kernel, rnea_kernel, rnea_with_forces_kernel
 from rnea_control.dynamics.workspace import shapes
 from rnea_control.exceptions import TraceError
-from rnea_control.kernels.compilation import source
+from rnea_control.jit.compilation import source
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.rigid_body import pseudo_inertia_of, ten_parameters

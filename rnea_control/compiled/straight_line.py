@@ -10,7 +10,7 @@ from functools import partial
 from llvmlite import ir
 
 from rnea_control.compiled.programs import Program
-from rnea_control.kernels import rotation
+from rnea_control.spatial import rotation
 
 DOUBLE = ir.DoubleType()
 INT32 = ir.IntType(32)
@@ -105,7 +105,7 @@ class Builder(ir.IRBuilder):
 
 def add_sincos(module: ir.Module, kind: ir.VectorType) -> ir.Function:
     """Adds a function for the sines and cosines of a vector of angles [rad] of type `kind`. It uses
-    the method of kernels/rotation.py; if one angle is beyond the range of that method, the
+    the method of spatial/rotation.py; if one angle is beyond the range of that method, the
     mathematics library for all of them."""
     pair = ir.LiteralStructType([kind, kind])
     function = ir.Function(module, ir.FunctionType(pair, [kind]), f"sincos_{_overload(kind)}")

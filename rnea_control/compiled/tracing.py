@@ -1,5 +1,5 @@
 """Numbers that record the operations on them, as a graph without repetitions; and the functions of
-`dynamics/` and `kernels/` as plain Python, to run on such numbers.
+`dynamics/` and `spatial/` as plain Python, to run on such numbers.
 
 Identities of real numbers are used to leave operations out: 0 + x, 1 x, x - x, signs, constants and
 repeated operations. Therefore a NaN or infinity that is multiplied by a constant 0 may vanish, and

@@ -21,7 +21,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray, Matrix, Vector
 from rnea_control.dynamics import Workspace, generalized_momentum, gravity
 from rnea_control.dynamics.workspace import require
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.kernel import kernel
 from rnea_control.model import RobotModel
 
 BLOCKS = 10  # parts of an answer whose means are compared: they have less noise

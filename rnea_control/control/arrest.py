@@ -15,7 +15,7 @@ import math
 
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.control import layout
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 
 SLOW = 0.1  # speed below which a joint has been arrested
 LIVELY = 0.3  # speed above which a joint that gets faster is let go

@@ -12,8 +12,8 @@ import math
 
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.control import laws, layout
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
 
 # How much further than its velocity allows a joint may seem to move from state to state: as a
 # factor, and on top for coarse sensors and stamps, [rad] or [m].

@@ -34,10 +34,10 @@ from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import solve
 from rnea_control.dynamics.rnea import gravity_outward_pass, inward_pass, outward_pass
-from rnea_control.kernels.compilation import address
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import linked
+from rnea_control.jit.compilation import address
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import linked
 from rnea_control.model import RobotModel
 from rnea_control.parameters.table import ROWS
 

@@ -23,7 +23,7 @@ from rnea_control.control.trajectory import Trajectory, settle
 from rnea_control.control.waypoints import Waypoint, Waypoints, whole_turns
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
-from rnea_control.kernels.compilation import address
+from rnea_control.jit.compilation import address
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 

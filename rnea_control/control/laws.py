@@ -36,8 +36,8 @@ from rnea_control.control import layout
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.linking import array_at
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.linking import array_at
 from rnea_control.parameters.table import tick_row
 
 # The bodies of a model; memory and matrix, shape (nv, nv), of a workspace: both are overwritten.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import Vector
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 
 # The phases of one of the two.
 IDLE, GUARDING, REVOKING, COMMANDING = range(4)

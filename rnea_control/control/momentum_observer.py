@@ -34,7 +34,7 @@ from rnea_control.control import layout
 from rnea_control.control.laws import Robot
 from rnea_control.dynamics.energy_and_momentum import momentum_passes
 from rnea_control.dynamics.friction import friction_torque
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 
 LONGEST_GAP = 0.1  # the observer starts anew after a longer gap between states [s]
 

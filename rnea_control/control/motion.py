@@ -25,7 +25,7 @@ from rnea_control.exceptions import (
     distinct,
     listed,
 )
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 from rnea_control.parameters.settings import Settings, row

@@ -24,9 +24,9 @@ import math
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.control import arrest, layout, momentum_observer, unrest
 from rnea_control.control.laws import MODEL_OF, NO_MODEL, robot_of, shortest_way
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import array_at
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import array_at
 
 # Values of the number WATCH.
 UNWATCHED = 0  # nobody applies the torques, or the controller has not started

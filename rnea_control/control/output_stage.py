@@ -28,7 +28,7 @@ from rnea_control.control import layout
 from rnea_control.control.arrest import RELEASE_TIME
 from rnea_control.control.laws import Robot
 from rnea_control.dynamics.crba import felt_inertias
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 
 # Of the deceleration beyond the velocity limit, [1/s].
 BRAKING_RATE = 150.0

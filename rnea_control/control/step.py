@@ -26,9 +26,9 @@ from rnea_control.control.laws import is_hand_law
 from rnea_control.control.motion import GOAL_POSITION, Act, check, violated
 from rnea_control.control.stopping import brake_along, brake_straight
 from rnea_control.control.trajectory import advance_scaling, follow, path_of, sample, scale, settle
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import linked
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import linked
 
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1

@@ -42,10 +42,10 @@ from rnea_control.control.trajectory import (
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
-from rnea_control.kernels.compilation import address
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import array_at, linked
+from rnea_control.jit.compilation import address
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import array_at, linked
 
 # Between the states that are exact, [s].
 KNOT = 0.005

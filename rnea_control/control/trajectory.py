@@ -32,9 +32,9 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray, IntVector, Matrices, Matrix, Vector
 from rnea_control.control import layout
 from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints, whole_turns
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import array_at
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import array_at
 
 # Of the position's polynomial, and of the effort's line, which comes after it.
 POSITION_COEFFICIENTS = 6

@@ -31,8 +31,8 @@ from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
 from rnea_control.exceptions import TrajectoryLimitsError, distinct
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 

@@ -11,7 +11,7 @@ import math
 
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.control import layout
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 
 RESTING_SPEED = 0.05  # speed of a joint that is held, at most [rad/s] or [m/s]
 RESTING_SHARE = 0.1  # the same, as a part of the velocity limit, for slow joints

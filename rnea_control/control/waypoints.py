@@ -31,7 +31,7 @@ from rnea_control.exceptions import (
     TrajectoryTimesError,
     distinct,
 )
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.kernel import kernel
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 

@@ -35,12 +35,12 @@ from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.kinematics import find_velocity, start_velocities
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels import spatial
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.vectors import ORIGIN
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import ARMATURE, S_ANGULAR, S_LINEAR
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial.vectors import ORIGIN
 
 
 def aba(

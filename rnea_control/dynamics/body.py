@@ -4,10 +4,10 @@ results of recursions in its row of `Workspace.memory`."""
 from __future__ import annotations
 
 from rnea_control.array_types import Matrix
-from rnea_control.kernels import spatial
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.vectors import Symmetric3, Vector3
+from rnea_control.jit.inlining import inlined
 from rnea_control.model import bodies as layout
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial.vectors import Symmetric3, Vector3
 
 # Columns of a row of `memory`. Unless noted, vectors are expressed in the body's frame B and about
 # its origin. Spatial vectors have six numbers, (linear, angular) or (force, moment).
@@ -22,7 +22,7 @@ COMPOSITE_INERTIA = 45  # ten parameters of B and all bodies beyond it, in axes 
 REFERENCE_VELOCITY = 55  # six
 REFERENCE_ACCELERATION = 61  # six
 VELOCITY_PRODUCT = 67  # six; c = v x S dq
-ARTICULATED_INERTIA = 73  # 21; I^A, see kernels/spatial.py
+ARTICULATED_INERTIA = 73  # 21; I^A, see jit/spatial.py
 BIAS_FORCE = 94  # six; p^A
 MOMENTUM = BIAS_FORCE  # six; momentum of B and all bodies beyond it; no recursion needs both
 U_OVER_D = 100  # six

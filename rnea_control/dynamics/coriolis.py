@@ -17,11 +17,11 @@ from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.kinematics import velocity_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, require
-from rnea_control.kernels import spatial
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.vectors import ORIGIN, Vector3
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial.vectors import ORIGIN, Vector3
 
 
 def passivity_torque(

@@ -31,13 +31,14 @@ import math
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit_position, require
-from rnea_control.kernels import spatial, vectors
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, dot, rotate, scale
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import ARMATURE, RATIO, S_ANGULAR, S_LINEAR
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial import vectors
+from rnea_control.spatial.algebra import Spatial
+from rnea_control.spatial.vectors import ORIGIN, Vector3, add, cross, dot, rotate, scale
 
 _MASS = body.COMPOSITE_INERTIA
 _FIRST_MOMENT = body.COMPOSITE_INERTIA + 1

@@ -26,12 +26,13 @@ from __future__ import annotations
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint, kinematics
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position, require
-from rnea_control.kernels import spatial, vectors
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.vectors import ORIGIN, add, cross, dot, rotate_back, scale
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import ARMATURE, RATIO
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial import vectors
+from rnea_control.spatial.vectors import ORIGIN, add, cross, dot, rotate_back, scale
 
 
 def kinetic_energy(model: RobotModel, ws: Workspace, q: Vector, v: Vector) -> float:

@@ -22,8 +22,8 @@ from rnea_control.dynamics.crba import SMALLEST_PIVOT, mass_matrix
 from rnea_control.dynamics.rnea import inward_pass, outward_pass, rnea
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel_on_demand
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 

@@ -10,7 +10,7 @@ the whole joint; the other rows are held and add only their acceleration.
 
 Most joints add a step to their position. A spherical joint multiplies its quaternion by that of the
 step, a rotation vector. A floating joint moves for 1 s with the step as constant velocity in the
-body's own frame: kernels/rotation.py has the equations.
+body's own frame: spatial/rotation.py has the equations.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ import math
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body
 from rnea_control.dynamics.workspace import Workspace, argument_error, require
-from rnea_control.kernels import rotation, spatial, vectors
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.rotation import LARGEST_ANGLE, Quaternion, rotation_of_quaternion, sincos
-from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, rotate, subtract
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import AXIS, FLOATING, HELD, RATIO, S_ANGULAR, S_LINEAR, SPHERICAL
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial import rotation, vectors
+from rnea_control.spatial.algebra import Spatial
+from rnea_control.spatial.rotation import LARGEST_ANGLE, Quaternion, rotation_of_quaternion, sincos
+from rnea_control.spatial.vectors import Matrix3, Vector3, add, cross, rotate, subtract
 
 
 def integrate(model: RobotModel, ws: Workspace, q: Vector, step: Vector, result: Vector) -> Vector:

@@ -13,14 +13,15 @@ from rnea_control.array_types import Matrices, Matrix, Vector
 from rnea_control.dynamics import body, joint, workspace
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, link_index, require
-from rnea_control.kernels import spatial, vectors
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, rotate, subtract
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial import vectors
+from rnea_control.spatial.algebra import Spatial
+from rnea_control.spatial.vectors import Matrix3, Vector3, add, cross, rotate, subtract
 
 
 def forward_kinematics(model: RobotModel, ws: Workspace, q: Vector, poses: Matrices) -> Matrices:

@@ -33,14 +33,15 @@ from rnea_control.dynamics import body
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, require, shapes
-from rnea_control.kernels import spatial, vectors
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, dot, rotate_back, scale
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
 from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial import vectors
+from rnea_control.spatial.vectors import ORIGIN, Vector3, add, cross, dot, rotate_back, scale
 
 BODY_PARAMETERS = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 ACTUATOR_PARAMETERS = ("armature", "damping", "friction", "torque_offset")

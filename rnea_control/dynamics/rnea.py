@@ -30,14 +30,15 @@ from __future__ import annotations
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
-from rnea_control.kernels import spatial, vectors
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel, kernel_on_demand
-from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, rotate_back, scale
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel, kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import ARMATURE, RATIO
+from rnea_control.spatial import algebra as spatial
+from rnea_control.spatial import vectors
+from rnea_control.spatial.algebra import Spatial
+from rnea_control.spatial.vectors import ORIGIN, Vector3, add, cross, rotate_back, scale
 
 
 def rnea(

@@ -2,7 +2,7 @@
 names the wrong argument.
 
 A kernel checks the type, dimensions and layout of its arrays on entry and raises TypeError
-(kernels/array_argument.py). It then `require`s the right sizes, which raises TypeError again, and
+(jit/array_argument.py). It then `require`s the right sizes, which raises TypeError again, and
 checks no bounds later. Every algorithm calls its kernel like this:
 
     try:
@@ -21,7 +21,7 @@ import numpy as np
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics.body import COLUMNS, position_count, row_count, velocity_count
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 from rnea_control.model import RobotModel
 
 _FLOAT64 = np.dtype(np.float64)

@@ -20,7 +20,7 @@ import numpy as np
 
 from rnea_control.array_types import ByteArray, FloatArray
 from rnea_control.exceptions import CdrError, RneaControlError, plain
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 
 HEADER = 4
 BIG_ENDIAN = 0

@@ -14,8 +14,8 @@ import numpy as np
 
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.exceptions import JointStateError, OtherJoints, listed
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
 from rnea_control.messages import cdr
 
 # Results of decoding in place of a stamp.

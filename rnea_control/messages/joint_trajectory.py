@@ -19,7 +19,7 @@ from rnea_control.exceptions import (
     listed,
     quoted,
 )
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.kernel import kernel
 from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader, aligned, double_word, word
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")

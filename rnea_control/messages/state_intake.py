@@ -17,7 +17,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.exceptions import AnothersState, CdrError, JointStateError, OtherJoints
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 from rnea_control.messages.joint_state import OTHER_LAYOUT, Layout, decode, refusal
 
 # Rows of the integers.

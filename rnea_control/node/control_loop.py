@@ -40,7 +40,7 @@ from rnea_control.control.mode import HAS_ARM
 from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.control.supervisor import EXPLAINED
 from rnea_control.exceptions import ControllerError, TrajectoryError
-from rnea_control.kernels.linking import barrier
+from rnea_control.jit.linking import barrier
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from rnea_control.kernels import side_by_side
+from rnea_control.jit import side_by_side
 from rnea_control.ros.process import run
 
 NODE = "rnea_control.node.controller_node"

@@ -23,7 +23,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import Controller
 from rnea_control.control.handover import Handover
 from rnea_control.exceptions import ControllerError, TorqueError
-from rnea_control.kernels.linking import barrier
+from rnea_control.jit.linking import barrier
 from rnea_control.messages.cdr import decoding
 from rnea_control.messages.state_intake import StateIntake
 from rnea_control.ros import native_loop as native

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
 
 BINS_PER_DECADE = 100
 SHORTEST = 1e-6

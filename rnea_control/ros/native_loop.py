@@ -17,9 +17,9 @@ from rnea_control.array_types import ByteArray, FloatArray, IntArray, Vector, Wo
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import barrier, fence
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import barrier, fence
 from rnea_control.messages import state_intake as intake
 from rnea_control.messages.cdr import HEADER, LITTLE_ENDIAN, goes_to
 from rnea_control.messages.joint_state import decode_state

@@ -32,7 +32,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from rnea_control.exceptions import RneaControlError
-from rnea_control.kernels.side_by_side import compiled_side_by_side
+from rnea_control.jit.side_by_side import compiled_side_by_side
 from rnea_control.ros.guarded_executor import GuardedExecutor
 from rnea_control.ros.guarded_node import WARN, GuardedNode
 from rnea_control.ros.middleware import use_udp

@@ -36,9 +36,9 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import UInt64
 
 from rnea_control.array_types import ByteArray, IntArray
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import c_address, call_c, copy_bytes
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import c_address, call_c, copy_bytes
 from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, publisher_count
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from rnea_control.array_types import IntArray
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import c_address, call_c
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import c_address, call_c
 from rnea_control.parameters.settings import Settings, row
 
 # Lock present and future pages, each when it is first used: otherwise every thread's whole stack

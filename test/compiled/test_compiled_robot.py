@@ -26,7 +26,7 @@ from rnea_control.compiled.straight_line import Precision
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.regressor import parameter_count, regressor
 from rnea_control.exceptions import ArgumentError, TraceError
-from rnea_control.kernels import disk_cache
+from rnea_control.jit import disk_cache
 from rnea_control.model import Joint, RobotModel
 
 RELATIVE = 1e-12

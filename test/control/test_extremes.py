@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 
 from rnea_control.control.trajectory_limits import SCRATCH, bernstein_bounds, extremes
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.kernel import kernel
 
 # NumPy's roots break down where the highest coefficient is tiny.
 numbers = st.floats(1e-3, 10.0) | st.floats(-10.0, -1e-3) | st.sampled_from([0.0, 1.0, -1.0])

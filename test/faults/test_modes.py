@@ -15,7 +15,7 @@ NODE = [f"test/node/test_{name}.py" for name in ("lockstep", "trajectories", "op
 CORES = {
     "PYTHON_TICKS": (*NODE, "test/sentinel/test_sentinel.py"),
     "RNEA_CONTROL_NUMBA_DISPATCH": (
-        *("test/kernels/test_kernel.py", "test/kernels/test_sincos.py"),
+        *("test/jit/test_kernel.py", "test/spatial/test_sincos.py"),
         "test/dynamics/test_arguments.py",
         "test/dynamics/test_every_robot.py::test_mechanism_agrees_with_pinocchio",
         "test/dynamics/test_closed_forms.py::test_planar_arm",

@@ -13,8 +13,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from rnea_control.kernels import kernel as kernel_module
-from rnea_control.kernels.kernel import kernel, kernel_on_demand
+from rnea_control.jit import kernel as kernel_module
+from rnea_control.jit.kernel import kernel, kernel_on_demand
 
 
 def _sum(array):

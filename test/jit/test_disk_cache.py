@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tiny_kernel import PACKAGE, result
 
-from rnea_control.kernels import side_by_side
+from rnea_control.jit import side_by_side
 
 
 def replace(folder: Path, name: str, old: str, new: str) -> None:
@@ -163,14 +163,14 @@ FULL = {
     # No file can be longer than a kernel's head: what was begun is taken away.
     "too large": """
 import resource, signal
-from rnea_control.kernels import kernel
+from rnea_control.jit import kernel
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 """,
     # Nor is there room for the new name.
     "No space left": """
 import errno, os
-from rnea_control.kernels import kernel
+from rnea_control.jit import kernel
 def no_space(*arguments):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 os.replace = no_space
@@ -190,7 +190,7 @@ def test_two_starts_at_once(folder: Path, begin, start) -> None:
     """Both wait before the kernel until the other is there as well."""
     gate = """
 import pathlib, time, os
-from rnea_control.kernels import kernel
+from rnea_control.jit import kernel
 pathlib.Path(folder, f"here.{os.getpid()}").touch()
 while len(list(pathlib.Path(folder).glob("here.*"))) < 2:
     time.sleep(0.001)
@@ -206,7 +206,7 @@ while len(list(pathlib.Path(folder).glob("here.*"))) < 2:
 BEGIN = """
 import os
 os.environ["PYTHONPATH"] += os.pathsep + folder
-from rnea_control.kernels.side_by_side import compiled_side_by_side
+from rnea_control.jit.side_by_side import compiled_side_by_side
 context = compiled_side_by_side("tiny", tell={tell})
 context.__enter__()
 """

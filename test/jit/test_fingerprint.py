@@ -9,8 +9,8 @@ import numba
 import numpy as np
 import pytest
 
-from rnea_control.kernels import fingerprint as fingerprint_module
-from rnea_control.kernels.fingerprint import FingerprintError, fingerprint
+from rnea_control.jit import fingerprint as fingerprint_module
+from rnea_control.jit.fingerprint import FingerprintError, fingerprint
 
 BODIES = """
 '''Columns.'''

@@ -21,9 +21,9 @@ inertia about the origin. With M* = R M R^T, H* and J* alike, X* I X is
 from __future__ import annotations
 
 from rnea_control.array_types import Matrix
-from rnea_control.kernels import vectors
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.vectors import Matrix3, Symmetric3, Vector3, cross, rotate, rotate_back
+from rnea_control.jit.inlining import inlined
+from rnea_control.spatial import vectors
+from rnea_control.spatial.vectors import Matrix3, Symmetric3, Vector3, cross, rotate, rotate_back
 
 Spatial = tuple[Vector3, Vector3]
 Articulated = tuple[Symmetric3, Matrix3, Symmetric3]

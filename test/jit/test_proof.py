@@ -20,10 +20,10 @@ def test_proven_here(start) -> None:
 def planted(tmp_path: Path, old: str, new: str) -> Path:
     copy = tmp_path / "copy" / "rnea_control"
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE / "kernels", copy / "kernels", ignore=ignored)
+    shutil.copytree(PACKAGE / "jit", copy / "jit", ignore=ignored)
     for file in ("__init__.py", "array_types.py", "exceptions.py"):
         shutil.copy(PACKAGE / file, copy)
-    path = copy / "kernels" / ENTRY
+    path = copy / "jit" / ENTRY
     text = path.read_text()
     assert text.count(old) == 1, f"{ENTRY} no longer has {old!r} once"
     path.write_text(text.replace(old, new))

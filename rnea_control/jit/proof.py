@@ -17,7 +17,7 @@ import llvmlite
 import numba
 import numpy as np
 
-from rnea_control.kernels.compilation import ENTRY_MODULE, EntrySignature, compiled, objection
+from rnea_control.jit.compilation import ENTRY_MODULE, EntrySignature, compiled, objection
 
 # Environment variable that selects Numba's dispatch; 0 and an empty string do not.
 DISPATCH_VARIABLE = "RNEA_CONTROL_NUMBA_DISPATCH"

@@ -18,9 +18,9 @@ from typing import Any
 
 import numba
 
-from rnea_control.kernels import compilation
-from rnea_control.kernels.compilation import compiled
-from rnea_control.kernels.proof import proven_entry
+from rnea_control.jit import compilation
+from rnea_control.jit.compilation import compiled
+from rnea_control.jit.proof import proven_entry
 
 _ENTRY = None if getattr(numba.config, "DISABLE_JIT", False) else proven_entry()
 READS_ARRAYS = _ENTRY is not None  # True if machine code reads NumPy's arrays itself

@@ -7,7 +7,7 @@ triangle (xx, xy, xz, yy, yz, zz).
 
 from __future__ import annotations
 
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 
 Vector3 = tuple[float, float, float]
 Symmetric3 = tuple[float, float, float, float, float, float]

@@ -19,11 +19,11 @@ import numba
 import numpy as np
 from numba import types
 
-from rnea_control.kernels.disk_cache import keep_on_disk
-from rnea_control.kernels.fingerprint import fingerprint, module_digest, processor
+from rnea_control.jit.disk_cache import keep_on_disk
+from rnea_control.jit.fingerprint import fingerprint, module_digest, processor
 
 # Module with the code by which a kernel reads its arrays itself.
-ENTRY_MODULE = "rnea_control.kernels.array_argument"
+ENTRY_MODULE = "rnea_control.jit.array_argument"
 
 EntrySignature = Callable[[str], Any]
 # Source, owner of the machine code, and address of each kernel, by its Python callable.

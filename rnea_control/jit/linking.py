@@ -20,9 +20,9 @@ from numba.core import cgutils, sigutils, types
 from numba.extending import intrinsic as _intrinsic
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.kernels.compilation import OPTIONS, address, objection, source
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.kernel import annotated, kernel
+from rnea_control.jit.compilation import OPTIONS, address, objection, source
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import annotated, kernel
 
 _PYTHON = bool(getattr(numba.config, "DISABLE_JIT", False))
 intrinsic: Any = _intrinsic

@@ -25,8 +25,8 @@ from types import FunctionType
 from typing import Any, BinaryIO
 
 from rnea_control.child_process import command
-from rnea_control.kernels import compilation
-from rnea_control.kernels.disk_cache import NotOurs, at_first_miss, directories, prepare
+from rnea_control.jit import compilation
+from rnea_control.jit.disk_cache import NotOurs, at_first_miss, directories, prepare
 
 REPORT_PERIOD = 1.0  # period of progress reports [s]
 LONGEST_TURN = 120.0  # longest wait for another process that compiles [s]

@@ -19,7 +19,7 @@ PACKAGE = Path(rnea_control.__file__).parent
 SOURCES = {
     "numbers_of_it.py": 'FACTOR = 3.0\n"""A comment."""\n',
     "scaling.py": '''
-from rnea_control.kernels.inlining import inlined
+from rnea_control.jit.inlining import inlined
 
 @inlined
 def product(x: float, by: float) -> float:
@@ -33,7 +33,7 @@ def scaled(x: float, by: float) -> float:
     "tiny.py": '''
 import numbers_of_it
 from scaling import scaled
-from rnea_control.kernels.kernel import kernel
+from rnea_control.jit.kernel import kernel
 
 LOG = "so many: %d"
 
@@ -69,13 +69,13 @@ try:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         exec(prelude)
-        from rnea_control.kernels import disk_cache
+        from rnea_control.jit import disk_cache
         save = disk_cache.DiskCache.save_overload
         def counted(self, *arguments):
             saved.append(self._name)
             save(self, *arguments)
         disk_cache.DiskCache.save_overload = counted
-        import rnea_control.kernels.kernel
+        import rnea_control.jit.kernel
         from tiny import first
         value = first(np.array([2.0, 5.0]))
         try:

@@ -17,8 +17,8 @@ import math
 import numpy as np
 
 from rnea_control.array_types import Matrix
-from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, dot, scale
+from rnea_control.jit.inlining import inlined
+from rnea_control.spatial.vectors import Matrix3, Vector3, add, cross, dot, scale
 
 Quaternion = tuple[float, float, float, float]
 

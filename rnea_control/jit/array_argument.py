@@ -23,7 +23,7 @@ from numba.core import cgutils, sigutils, types
 from numba.extending import NativeValue, models, register_model, unbox
 from numba.np.numpy_support import as_dtype
 
-from rnea_control.kernels.compilation import refusal
+from rnea_control.jit.compilation import refusal
 
 _BYTE = ir.IntType(8)
 _INT = ir.IntType(8 * ctypes.sizeof(ctypes.c_int))

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from rnea_control.array_types import Vector
-from rnea_control.kernels import linking
-from rnea_control.kernels.compilation import address
-from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import copies, fence, linked
+from rnea_control.jit import linking
+from rnea_control.jit.compilation import address
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import copies, fence, linked
 
 
 @kernel()

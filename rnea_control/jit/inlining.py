@@ -15,7 +15,7 @@ from typing import Any
 
 import numba
 
-from rnea_control.kernels.compilation import OPTIONS, objection
+from rnea_control.jit.compilation import OPTIONS, objection
 
 _CONSEQUENCE = "Kernels take longer to compile"
 # Reason for doing all steps; empty if they are left out.

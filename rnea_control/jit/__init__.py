@@ -1,0 +1,1 @@
+"""Compilation of numerical Python functions, and calls of their machine code."""

@@ -1,1 +1,0 @@
-"""Compilation of numerical functions, and the vector algebra that they use."""

@@ -1,0 +1,1 @@
+"""Vectors, rotations and spatial algebra, as functions that are compiled into kernels."""
