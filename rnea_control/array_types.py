@@ -8,6 +8,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 WordArray = npt.NDArray[np.uint64]
+RecordArray = npt.NDArray[np.void]
 
 # By their dimensions, for signatures that kernels are compiled for: see jit/kernel.py.
 Vector = FloatArray

@@ -20,10 +20,8 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
-from rnea_control.array_types import FloatArray
 from rnea_control.control import lease
+from rnea_control.control.lease import Lease
 
 
 class Phase(Enum):
@@ -114,17 +112,14 @@ class Handover:
     Times `now` are of the steady clock, [s]; stamps are those of the states, [s] on any clock.
 
     Attributes:
-        rows: its facts, by the names in lease.py.
+        lease: its facts.
         contested: whether the other went on commanding after it was asked to yield.
         strays: commands of the other that came while this one owned the arm.
     """
 
     def __init__(self, times: HandoverTimes) -> None:
-        self.rows: FloatArray = np.zeros(lease.ROWS)
-        unknown = [lease.STAMP, lease.COMMANDED_STAMP, lease.OFFSET, lease.LOOKED_STAMP]
-        self.rows[unknown], self.rows[lease.LOOKED_AT] = math.nan, -math.inf
-        self.rows[[lease.NUMBER, lease.COMMANDED_NUMBER]] = -1.0
-        self.rows[lease.GUARDED], self.rows[lease.ALONE] = times.revokes, not times.revokes
+        self.lease = Lease()
+        self.lease.guarded, self.lease.alone = times.revokes, not times.revokes
         self.times, self.contested, self.strays = times, False, 0
         self._words, self._unheard = "not started", False
         self._armed = times.arming == 0.0
@@ -139,21 +134,21 @@ class Handover:
 
     @times.setter
     def times(self, times: HandoverTimes) -> None:
-        h, self._times = self.rows, times
-        h[lease.LEASE], h[lease.RECOVERY], h[lease.GRACE] = times.lease, times.recovery, times.grace
-        h[lease.AWAKE] = times.awake
-        h[lease.LEAST_STATES], h[lease.SIMULATED] = times.states, times.simulated
-        h[lease.LONGEST_ABSENCE], h[lease.REDISCOVERY] = times.longest_absence, times.rediscovery
+        own, self._times = self.lease, times
+        own.duration, own.recovery, own.grace = times.lease, times.recovery, times.grace
+        own.awake = times.awake
+        own.least_states, own.simulated = times.states, times.simulated
+        own.longest_absence, own.rediscovery = times.longest_absence, times.rediscovery
 
     @property
     def phase(self) -> Phase:
         """Its phase."""
-        return _PHASES[int(self.rows[lease.PHASE])]
+        return _PHASES[self.lease.phase]
 
     @property
     def reason(self) -> str:
         """Why, in words."""
-        reason, away, missed = self.rows[lease.REASON : lease.REASON_NUMBERS + 2].tolist()
+        reason, away, missed = self.lease.reason, self.lease.away_for, self.lease.missed_states
         if reason == lease.WAS_AWAY_FOR:
             words = f", in which {missed:.0f} states came" if missed > 0.0 else ""
             return f"it was away for {away:.1f} ms{words}"
@@ -166,42 +161,42 @@ class Handover:
     @property
     def commanding(self) -> bool:
         """Whether it owns the arm."""
-        return bool(self.rows[lease.PHASE] == lease.COMMANDING)
+        return self.lease.phase == lease.COMMANDING
 
     @property
     def lost_by_pause(self) -> bool:
         """Whether this side lost the arm as it, or its commands, were held up: the other side may
         give the arm back once that is over. False after a revocation."""
-        return self.phase is Phase.guarding and self.rows[lease.REASON] in lease.PAUSES
+        return self.phase is Phase.guarding and self.lease.reason in lease.PAUSES
 
     @property
     def won_by_silence(self) -> bool:
         """Whether this side owns the arm because no command of the other side came."""
-        return self.commanding and bool(self.rows[lease.REASON] == lease.SILENCE)
+        return self.commanding and self.lease.reason == lease.SILENCE
 
     @property
     def guarded(self) -> bool:
         """Whether the other might take the arm."""
-        return bool(self.rows[lease.GUARDED])
+        return self.lease.guarded
 
     def hear_state(self, stamp: float, now: float, number: int | None = None) -> None:
         """See `lease.hear_state`; `number` is None where it is not known."""
-        lease.hear_state(self.rows, stamp, now, -1.0 if number is None else float(number))
+        lease.hear_state(self.lease, stamp, now, -1.0 if number is None else float(number))
 
     def hear_nothing(self, now: float) -> None:
         """See `lease.hear_nothing`."""
-        lease.hear_nothing(self.rows, now)
+        lease.hear_nothing(self.lease, now)
 
     def hear_command(self, now: float) -> None:
         """A command of the other came."""
-        lease.notice_absence(self.rows, now)
+        lease.notice_absence(self.lease, now)
         self._unheard = False  # whoever it is: silence tells when it has ended
-        if self.commanding and self.rows[lease.WAS_AWAY]:
+        if self.commanding and self.lease.was_away:
             self._yield(now, self._wait, "it was away, and another node commands", lease.OVERTAKEN)
         elif self.commanding:
             self.strays += 1
             if self.strays > 1 and self.times.revokes:
-                lease.listen(self.rows, now, self.times.timeout)
+                lease.listen(self.lease, now, self.times.timeout)
                 self._revoke(now, "another node commands too")
             elif self.strays > 1:
                 self._yield(now, self.times.timeout, "the sentinel commands", lease.OVERTAKEN)
@@ -210,11 +205,11 @@ class Handover:
                 if self._has_passed(now, self.times.timeout):
                     self._steady_since = now
                 self._armed = now - self._steady_since >= self.times.arming
-            lease.listen(self.rows, now, self._wait)
+            lease.listen(self.lease, now, self._wait)
 
     def miss_commands(self, now: float) -> None:
         """No command could be heard until now: that was no silence."""
-        lease.listen(self.rows, now, self.rows[lease.WAIT])
+        lease.listen(self.lease, now, self.lease.silence)
 
     def hear_foreign(self, now: float, node: str) -> None:
         """A node commands that knows none of these rules: the sentinel does not fight it."""
@@ -231,26 +226,26 @@ class Handover:
         seems to be there."""
         if self.times.revokes:
             return
-        lease.notice_absence(self.rows, now)
-        if label == "commanding" and self.commanding and self.rows[lease.ALONE]:
+        lease.notice_absence(self.lease, now)
+        if label == "commanding" and self.commanding and self.lease.alone:
             self._yield(now, self.times.timeout, "the sentinel, not known of before, commands")
         guarded = label not in ("", "idle")
         if self._unheard and self.phase is Phase.guarding and label != UNHEARD:
             self.start(now, alone=not guarded)
         self._unheard = label == UNHEARD
-        if label or not self.rows[lease.WAS_AWAY]:  # else it was not there to hear the sentinel
-            self.rows[lease.GUARDED] = guarded
-            self.rows[lease.ALONE] = not label
+        if label or not self.lease.was_away:  # else it was not there to hear the sentinel
+            self.lease.guarded = guarded
+            self.lease.alone = not label
         if label == "revoking":
-            lease.hear_revocation(self.rows, now)
+            lease.hear_revocation(self.lease, now)
 
     def may_command(self, now: float) -> bool:
         """See `lease.may_command`."""
-        return bool(lease.may_command(self.rows, now))
+        return bool(lease.may_command(self.lease, now))
 
     def may_answer(self, now: float) -> bool:
         """See `lease.may_answer`."""
-        return bool(lease.may_answer(self.rows, now))
+        return bool(lease.may_answer(self.lease, now))
 
     def look(self, now: float) -> bool:
         """Whether it takes the arm now; to be called after all that came has been told.
@@ -258,13 +253,13 @@ class Handover:
         It must be asked more often than once a lease. When this is true, the caller catches the arm
         and commands from now on.
         """
-        h = self.rows
-        away = now - h[lease.LOOKED_AT]
+        own = self.lease
+        away = now - own.looked_at
         if away > self.times.awake:
-            h[lease.SINCE] = min(h[lease.SINCE] + away, now)
-            missed = max(0.0, h[lease.STAMP] - h[lease.LOOKED_STAMP])  # 0 for the first one
-            h[lease.SINCE_STAMP] = min(h[lease.SINCE_STAMP] + missed, h[lease.STAMP])
-        h[lease.LOOKED_AT], h[lease.LOOKED_STAMP] = now, h[lease.STAMP]
+            own.silent_since = min(own.silent_since + away, now)
+            missed = max(0.0, own.stamp - own.looked_stamp)  # 0 for the first one
+            own.silent_since_stamp = min(own.silent_since_stamp + missed, own.stamp)
+        own.looked_at, own.looked_stamp = now, own.stamp
         if now - self._foreign_at < FOREIGN_PAUSE:
             return False
         if self._foreign_at > -math.inf:
@@ -272,13 +267,13 @@ class Handover:
         revoking = self.phase is Phase.revoking
         if not revoking and self.phase is not Phase.guarding:
             return False
-        if self._has_passed(now, h[lease.WAIT]):
+        if self._has_passed(now, own.silence):
             if revoking:
                 self._take(now, self.reason)
             else:
                 self._take(now, "no commands came", lease.SILENCE)
             return True
-        revoked = self._revoked_at, h[lease.REVOKED_STAMP]
+        revoked = self._revoked_at, own.revoked_stamp
         if revoking and self._over(now, *revoked, self.times.yielding):
             self.contested = True
             self._no_revocation_until = now + REVOCATION_PAUSE
@@ -291,7 +286,7 @@ class Handover:
         self.contested = False
         if alone:
             self.strays = 0
-            self.rows[[lease.HAS_COMMANDED, lease.WAS_AWAY]] = 0.0
+            self.lease.has_commanded = self.lease.was_away = False
             self._change(lease.COMMANDING, "nobody else commands")
         else:
             self._yield(now, wait or self.times.grace, "listens whether the sentinel commands")
@@ -329,17 +324,19 @@ class Handover:
         return True
 
     def _revoke(self, now: float, reason: str) -> None:
-        self._revoked_at, self.rows[lease.REVOKED_STAMP] = now, self.rows[lease.STAMP]
+        self._revoked_at, self.lease.revoked_stamp = now, self.lease.stamp
         self._change(lease.REVOKING, reason)
 
     def _has_passed(self, now: float, wait: float) -> bool:
         """Whether it has listened for so long, and so many states."""
-        since, since_stamp, states = self.rows[lease.SINCE : lease.STATES + 1]
-        return bool(states >= self.times.states and self._over(now, since, since_stamp, wait))
+        own = self.lease
+        if own.silent_states < self.times.states:
+            return False
+        return self._over(now, own.silent_since, own.silent_since_stamp, wait)
 
     def _over(self, now: float, since: float, since_stamp: float, duration: float) -> bool:
         """Whether the steady clock and the stamps have both advanced by more than this."""
-        return now - since > duration and self.rows[lease.STAMP] - since_stamp > duration
+        return now - since > duration and self.lease.stamp - since_stamp > duration
 
     @property
     def _wait(self) -> float:
@@ -349,15 +346,15 @@ class Handover:
     def _take(self, now: float, words: str, reason: int = lease.OTHER_REASON) -> None:
         """The arm is its own, and the lease begins."""
         self.strays, self.contested = 0, False
-        self.rows[lease.HAS_COMMANDED], self.rows[lease.WAS_AWAY] = 1.0, 0.0
-        lease.answered(self.rows, now)
+        self.lease.has_commanded, self.lease.was_away = True, False
+        lease.answered(self.lease, now)
         self._change(lease.COMMANDING, words, reason)
 
     def _yield(self, now: float, wait: float, words: str, reason: int = lease.OTHER_REASON) -> None:
         """It does not command, and listens for a silence of `wait`, [s]."""
-        lease.listen(self.rows, now, wait)
+        lease.listen(self.lease, now, wait)
         self._change(lease.GUARDING, words, reason)
 
     def _change(self, phase: int, words: str, reason: int = lease.OTHER_REASON) -> None:
         self._words = words
-        lease.change(self.rows, phase, reason)
+        lease.change(self.lease, phase, reason)

@@ -1,188 +1,226 @@
 """The lease of an owner of the arm: which commands it allows, and how an absence ends it.
 
-This is the part of `Handover` (handover.py has the rules) that every tick asks. Its facts are the
-rows of one array, so that the ticks' machine code and Python read and write the same.
+This is the part of `Handover` (handover.py has the rules) that every tick uses. Its facts are one
+record, so that the machine code of the ticks and Python read and write the same fields.
 """
 
 from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import Vector
 from rnea_control.jit.inlining import inlined
+from rnea_control.jit.record import Record
 
-# The phases of one of the two.
+# Phases of a side.
 IDLE, GUARDING, REVOKING, COMMANDING = range(4)
-# Rows: the phase, and why it is as it is: a reason, and its two numbers.
-PHASE, REASON, REASON_NUMBERS = 0, 1, 2
-# Whether the other might take the arm, and whether there is no other.
-GUARDED, ALONE = 4, 5
-# The newest state: its stamp, and its publisher's count of it, -1 where that is not known.
-STAMP, NUMBER = 6, 7
-# How long silence must last, since when it does, by both clocks, and in how many states.
-WAIT, SINCE, SINCE_STAMP, STATES = range(8, 12)
-# An owner: whether it has commanded, until when it was never away for a lease, and the stamp and
-# the number of the state that its last command answered, with the way from stamps to the clock.
-HAS_COMMANDED, AWAKE_AT, COMMANDED_STAMP, COMMANDED_NUMBER, OFFSET = range(12, 17)
-# One that was away: whether it does not know yet for how long the arm was without it, the stamp of
-# the last state since and when that came, how many came in time, since when states are judged, and
-# how many have waited.
-WAS_AWAY, EVIDENCE_STAMP, EVIDENCE_AT, IN_TIME, WOKE_AT, STALE = range(17, 23)
-# Who listens: when it looked last, and at which stamp.
-LOOKED_AT, LOOKED_STAMP = 23, 24
-# Who asks the other to yield: the newest stamp when it did.
-REVOKED_STAMP = 25
-# Constants; see `HandoverTimes`.
-LEASE, RECOVERY, GRACE, AWAKE, LEAST_STATES, SIMULATED = range(26, 32)
-LONGEST_ABSENCE = 32  # absence after which others may have taken this process for dead [s]
-REDISCOVERY = 33  # silence that is then waited for [s]
-ROWS = 34
 
-# Reasons that a tick finds; handover.py has the words for them.
+
+class Lease(Record):
+    """Facts of one side. Stamps are those of the joint states; other times are of the steady clock;
+    all [s]."""
+
+    phase: int = IDLE
+    reason: int = 0  # why it is in this phase, see the reasons below
+    away_for: float = 0.0  # length of the absence that ended the lease [ms]
+    missed_states: float = 0.0  # joint states during that absence
+
+    guarded: bool = False  # the other side may take the arm
+    alone: bool = False  # no other side exists
+
+    stamp: float = math.nan  # of the newest joint state
+    number: float = -1.0  # its publisher's count of it; -1 where that is not known
+
+    # A side that listens.
+    silence: float = 0.0  # silence that it waits for [s]
+    silent_since: float = 0.0  # beginning of the silence
+    silent_since_stamp: float = 0.0  # newest stamp at the beginning of the silence
+    silent_states: float = 0.0  # joint states during the silence
+    looked_at: float = -math.inf  # last time at which it looked for commands
+    looked_stamp: float = math.nan  # newest stamp at that time
+    revoked_stamp: float = 0.0  # newest stamp when it asked the other side to yield
+
+    # A side that owns the arm.
+    has_commanded: bool = False
+    awake_at: float = 0.0  # last time at which it was known to be awake
+    commanded_stamp: float = math.nan  # of the joint state that its last command answered
+    commanded_number: float = -1.0  # number of that joint state
+    clock_minus_stamp: float = math.nan  # steady clock minus stamp at its last command [s]
+
+    # An owner that was paused.
+    was_away: bool = False  # it does not know yet for how long
+    evidence_stamp: float = math.nan  # of the last joint state since it is awake again
+    evidence_at: float = 0.0  # arrival of that joint state
+    in_time: float = 0.0  # joint states in a row that arrived in time since then
+    woke_at: float = 0.0  # time at which it was awake again
+    stale: float = 0.0  # joint states since then that had waited
+
+    # Constants; see `HandoverTimes` [s].
+    duration: float = 0.0  # of the lease
+    recovery: float = 0.0
+    grace: float = 0.0
+    awake: float = 0.0
+    least_states: float = 0.0  # joint states without a command before silence counts
+    simulated: bool = False
+    longest_absence: float = 0.0  # absence after which others may have declared it dead [s]
+    rediscovery: float = 0.0  # silence that it then waits for [s]
+
+
+# Reasons of a phase that a tick finds; handover.py has the words for them.
 OTHER_REASON, WAS_AWAY_FOR, NO_STATE_TELLS, REVOKED = range(4)
 # Reasons that only Python finds, beside `OTHER_REASON`.
-OVERTAKEN = 4  # commands of the other side came while this one owned the arm
-SILENCE = 5  # no command of the other side came
+OVERTAKEN = 4  # commands of the other side arrived while this one owned the arm
+SILENCE = 5  # no command of the other side arrived
 # Reasons by which an owner loses the arm to a pause: its own, or that of its commands on their way.
 PAUSES = (WAS_AWAY_FOR, NO_STATE_TELLS, OVERTAKEN)
 
-# A state that comes no later than this part of `awake` after its stamp, compared with the one that
-# was answered last, has not waited.
+# A fresh joint state may come later than that answered last, by this fraction of `awake`.
 LATE = 0.2
-# In simulated time, where stamps do not follow the steady clock, states are fresh when so many in a
-# row have each come this part of their stamps' distance after the one before: those that have
-# waited come at once. A simulation may run five times as fast as the steady clock.
-FRESH, FRESH_STATES = 0.2, 2
-# After so many that do not tell for how long it was away, an owner yields.
-MOST_STALE = 20
+# In simulated time stamps do not follow the steady clock. A joint state is in time if it arrives
+# this fraction of the distance of their stamps after the one before: joint states that have waited
+# arrive at once. A simulation may run five times as fast as the steady clock.
+FRESH = 0.2
+FRESH_STATES = 2  # joint states in a row that arrive in time, after which the next one is fresh
+MOST_STALE = 20  # joint states that have waited, after which an owner that was paused yields
 
 
 @inlined
-def change(h: Vector, phase: int, reason: int) -> None:
+def change(lease: Lease, phase: int, reason: int) -> None:
     """Changes the phase."""
     if phase != COMMANDING:
-        h[WAS_AWAY] = 0.0
-    h[PHASE], h[REASON] = phase, reason
+        lease.was_away = False
+    lease.phase, lease.reason = phase, reason
 
 
 @inlined
-def listen(h: Vector, now: float, wait: float) -> None:
-    """Waits from now on for a silence of `wait`, [s]."""
-    h[WAIT], h[SINCE], h[SINCE_STAMP], h[STATES] = wait, now, h[STAMP], 0.0
+def listen(lease: Lease, now: float, silence: float) -> None:
+    """Waits from now on for a silence [s]."""
+    lease.silence = silence
+    lease.silent_since, lease.silent_since_stamp = now, lease.stamp
+    lease.silent_states = 0.0
 
 
 @inlined
-def notice_absence(h: Vector, now: float) -> None:
-    """Notes whether an owner was away: it then does not know how the arm has moved meanwhile."""
-    away = now - h[AWAKE_AT] > h[LEASE] and h[ALONE] == 0.0
-    if away and h[HAS_COMMANDED] != 0.0 and h[PHASE] == COMMANDING and h[WAS_AWAY] == 0.0:
-        h[WAS_AWAY], h[EVIDENCE_STAMP], h[EVIDENCE_AT], h[IN_TIME] = 1.0, math.nan, now, 0.0
-        h[WOKE_AT], h[STALE] = now, 0.0
+def notice_absence(lease: Lease, now: float) -> None:
+    """Notes that an owner was paused for longer than its lease: it does not know how the arm has
+    moved meanwhile."""
+    if now - lease.awake_at <= lease.duration or lease.alone or lease.was_away:
+        return
+    if lease.has_commanded and lease.phase == COMMANDING:
+        lease.was_away = True
+        lease.evidence_stamp, lease.evidence_at = math.nan, now
+        lease.in_time = lease.stale = 0.0
+        lease.woke_at = now
 
 
 @inlined
-def is_fresh(h: Vector, stamp: float, now: float, within: bool) -> bool:
-    """Whether a state has not waited to be taken; see `FRESH`. One that tells of a long absence
-    counts when the other has had time to say that it began to guard."""
-    if now - stamp <= h[OFFSET] + LATE * h[AWAKE]:
-        return within or now - h[WOKE_AT] > h[AWAKE]
-    before, came_at = h[EVIDENCE_STAMP], h[EVIDENCE_AT]
-    if stamp != before and h[SIMULATED] != 0.0:
-        in_time = 0.0 < FRESH * (stamp - before) <= now - came_at
-        h[IN_TIME] = h[IN_TIME] + 1.0 if in_time else 0.0
-        h[EVIDENCE_STAMP], h[EVIDENCE_AT] = stamp, now
-    return h[IN_TIME] >= FRESH_STATES
+def is_fresh(lease: Lease, stamp: float, now: float, within: bool) -> bool:
+    """True for a joint state that has not waited to be taken; see `FRESH`. Unless it is `within`
+    the lease, it counts only after the other side has had time to announce that it guards."""
+    if now - stamp <= lease.clock_minus_stamp + LATE * lease.awake:
+        return within or now - lease.woke_at > lease.awake
+    before, arrived_at = lease.evidence_stamp, lease.evidence_at
+    if stamp != before and lease.simulated:
+        in_time = 0.0 < FRESH * (stamp - before) <= now - arrived_at
+        lease.in_time = lease.in_time + 1.0 if in_time else 0.0
+        lease.evidence_stamp, lease.evidence_at = stamp, now
+    return lease.in_time >= FRESH_STATES
 
 
 @inlined
-def recovery(h: Vector, now: float) -> float:
-    """Silence after which an owner that was away commands again, [s]. After an absence in which
+def recovery(lease: Lease, now: float) -> float:
+    """Silence after which an owner that was paused commands again [s]. After an absence in which
     another process may have been started in its place, that one must be discovered first."""
-    replaced = now - h[AWAKE_AT] > h[LONGEST_ABSENCE]
-    return max(h[RECOVERY], h[REDISCOVERY]) if replaced else h[RECOVERY]
+    replaced = now - lease.awake_at > lease.longest_absence
+    return max(lease.recovery, lease.rediscovery) if replaced else lease.recovery
 
 
 @inlined
-def judge_absence(h: Vector, stamp: float, now: float) -> None:
-    """Takes from a state how long the arm was without a command."""
-    passed = h[NUMBER] - h[COMMANDED_NUMBER]  # states, not counting those of another
-    within = 0.0 <= stamp - h[COMMANDED_STAMP] <= h[LEASE]
-    if h[NUMBER] >= 0.0 and h[COMMANDED_NUMBER] >= 0.0:
-        long = now - h[AWAKE_AT] > h[LEASE] + 0.5 * h[AWAKE]
-        most = h[LEAST_STATES] - 1.0 if long else h[LEAST_STATES]
+def judge_absence(lease: Lease, stamp: float, now: float) -> None:
+    """Takes from a joint state for how long the arm was without a command."""
+    passed = lease.number - lease.commanded_number  # of the one publisher that counts
+    within = 0.0 <= stamp - lease.commanded_stamp <= lease.duration
+    if lease.number >= 0.0 and lease.commanded_number >= 0.0:
+        long = now - lease.awake_at > lease.duration + 0.5 * lease.awake
+        most = lease.least_states - 1.0 if long else lease.least_states
         within = within or 0.0 < passed < most
-    if not within and h[GUARDED] != 0.0:
-        h[REASON_NUMBERS], h[REASON_NUMBERS + 1] = 1e3 * (now - h[AWAKE_AT]), passed
-        listen(h, now, recovery(h, now))
-        change(h, GUARDING, WAS_AWAY_FOR)
-    elif is_fresh(h, stamp, now, within):
-        h[WAS_AWAY], h[AWAKE_AT] = 0.0, now
+    if not within and lease.guarded:
+        lease.away_for, lease.missed_states = 1e3 * (now - lease.awake_at), passed
+        listen(lease, now, recovery(lease, now))
+        change(lease, GUARDING, WAS_AWAY_FOR)
+    elif is_fresh(lease, stamp, now, within):
+        lease.was_away = False
+        lease.awake_at = now
     else:
-        h[STALE] += 1.0
-        if h[STALE] > MOST_STALE and now - h[WOKE_AT] > h[RECOVERY]:
-            listen(h, now, recovery(h, now))
-            change(h, GUARDING, NO_STATE_TELLS)
+        lease.stale += 1.0
+        if lease.stale > MOST_STALE and now - lease.woke_at > lease.recovery:
+            listen(lease, now, recovery(lease, now))
+            change(lease, GUARDING, NO_STATE_TELLS)
 
 
 @inlined
-def hear_state(h: Vector, stamp: float, now: float, number: float) -> None:
-    """A state of this stamp, [s], was taken, its publisher's `number`, or -1 where that is not
-    known; to be told before anything is decided from it. `now`: by the steady clock, [s]."""
-    notice_absence(h, now)
-    h[NUMBER] = number
-    if h[WAS_AWAY] != 0.0:
-        judge_absence(h, stamp, now)
-    if stamp > h[STAMP]:
-        h[STATES] += 1.0
-    elif not stamp >= h[STAMP]:  # the first one, or the clock was set back
-        h[SINCE_STAMP] = h[REVOKED_STAMP] = stamp
-    h[STAMP] = stamp
+def hear_state(lease: Lease, stamp: float, now: float, number: float) -> None:
+    """Notes that a joint state was taken. Call before anything is decided from it.
+
+    Args:
+        stamp: of the joint state [s].
+        now: steady clock [s].
+        number: its publisher's count of it, -1 where that is not known.
+    """
+    notice_absence(lease, now)
+    lease.number = number
+    if lease.was_away:
+        judge_absence(lease, stamp, now)
+    if stamp > lease.stamp:
+        lease.silent_states += 1.0
+    elif not stamp >= lease.stamp:  # the first one, or the clock was set back
+        lease.silent_since_stamp = lease.revoked_stamp = stamp
+    lease.stamp = stamp
 
 
 @inlined
-def hear_nothing(h: Vector, now: float) -> None:
-    """No usable state has come since the last one; to be told more often than once a lease, as long
-    as none comes. It keeps an owner in office that has nothing to answer, and lets one who listens
-    do so between states that come less often than once a lease."""
-    notice_absence(h, now)
-    if now - h[AWAKE_AT] <= h[LEASE]:
-        h[AWAKE_AT] = now
-    if now - h[LOOKED_AT] <= h[AWAKE]:
-        h[LOOKED_AT] = now
+def hear_nothing(lease: Lease, now: float) -> None:
+    """Renews the lease, and the look for commands, while no usable joint state arrives, so that a
+    slow rate of joint states is not mistaken for an absence. Call more often than once a lease."""
+    notice_absence(lease, now)
+    if now - lease.awake_at <= lease.duration:
+        lease.awake_at = now
+    if now - lease.looked_at <= lease.awake:
+        lease.looked_at = now
 
 
 @inlined
-def hear_revocation(h: Vector, now: float) -> None:
-    """The sentinel asks the controller to yield."""
-    notice_absence(h, now)
-    h[GUARDED], h[ALONE] = 1.0, 0.0
-    if h[PHASE] == COMMANDING:
-        listen(h, now, h[GRACE])
-        change(h, GUARDING, REVOKED)
+def hear_revocation(lease: Lease, now: float) -> None:
+    """Yields, as the sentinel requests of the controller."""
+    notice_absence(lease, now)
+    lease.guarded, lease.alone = True, False
+    if lease.phase == COMMANDING:
+        listen(lease, now, lease.grace)
+        change(lease, GUARDING, REVOKED)
 
 
 @inlined
-def may_answer(h: Vector, now: float) -> bool:
-    """Whether a command for the newest state may be published, if nothing happens meanwhile."""
-    if now - h[AWAKE_AT] > h[LEASE]:
-        notice_absence(h, now)
-    return h[PHASE] == COMMANDING and h[WAS_AWAY] == 0.0
+def may_answer(lease: Lease, now: float) -> bool:
+    """True if a command for the newest joint state may be published, if nothing happens until
+    then."""
+    if now - lease.awake_at > lease.duration:
+        notice_absence(lease, now)
+    return lease.phase == COMMANDING and not lease.was_away
 
 
 @inlined
-def answered(h: Vector, now: float) -> None:
-    """The owner's command for the newest state leaves."""
-    h[AWAKE_AT] = now
-    h[COMMANDED_STAMP], h[COMMANDED_NUMBER] = h[STAMP], h[NUMBER]
-    h[OFFSET] = now - h[STAMP]
+def answered(lease: Lease, now: float) -> None:
+    """Begins the lease anew: the owner's command for the newest joint state is published now."""
+    lease.awake_at = now
+    lease.commanded_stamp, lease.commanded_number = lease.stamp, lease.number
+    lease.clock_minus_stamp = now - lease.stamp
 
 
 @inlined
-def may_command(h: Vector, now: float) -> bool:
-    """Whether a command may be published now, at once after this call; it may not while the owner
-    does not know whether its lease is over."""
-    if not may_answer(h, now):
+def may_command(lease: Lease, now: float) -> bool:
+    """True if a command may be published, at once after this call. False while the owner does not
+    know whether its lease is over."""
+    if not may_answer(lease, now):
         return False
-    h[HAS_COMMANDED] = 1.0
-    answered(h, now)
+    lease.has_commanded = True
+    answered(lease, now)
     return True

@@ -4,7 +4,7 @@ Numba's dispatch looks up the types of the arguments at each call, which takes l
 dynamics of an arm. A direct call of the compiled function avoids this, but checks nothing.
 Therefore kernels take their arrays as `ArrayArgument`: they check type, dimensions, layout and byte
 order in NumPy's own record of the array, and fill Numba's structure from this record. The kernel
-then checks the sizes.
+then checks the sizes. An array of records (record.py) must have the very dtype of its class.
 
 The records are private to NumPy: `pointers_agree` compares the pointers in them with NumPy's public
 attributes, so that `proof.py` runs a kernel only if it follows correct pointers.
@@ -19,11 +19,12 @@ from typing import Any
 import llvmlite.binding
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, sigutils, types
+from numba.core import cgutils, types
 from numba.extending import NativeValue, models, register_model, unbox
 from numba.np.numpy_support import as_dtype
 
-from rnea_control.jit.compilation import refusal
+from rnea_control.jit.compilation import parsed, refusal
+from rnea_control.jit.record import record_of
 
 _BYTE = ir.IntType(8)
 _INT = ir.IntType(8 * ctypes.sizeof(ctypes.c_int))
@@ -32,6 +33,7 @@ POINTER = _BYTE.as_pointer()
 WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
 READ_ONLY_FLAGS = 0x0001 | 0x0100
 _NDARRAY = "rnea_control_ndarray"
+_RECORD = "rnea_control_record_"  # beginning of the names of the dtypes of records
 llvmlite.binding.add_symbol(_NDARRAY, id(np.ndarray))
 # The head of every object ends with a pointer to the object's type.
 _HEAD: list[Any] = [
@@ -85,7 +87,11 @@ register_model(ArrayArgument)(models.ArrayModel)
 
 def entry_signature(signature: str) -> Any:
     """`signature`, in Numba's notation, with an `ArrayArgument` for each array."""
-    arguments, result = sigutils.normalize_signature(signature)
+    arguments, result = parsed(signature)
+    for each in arguments:
+        if isinstance(each, types.Array) and isinstance(each.dtype, types.Record):
+            record = record_of(each.dtype)
+            llvmlite.binding.add_symbol(_RECORD + record.__name__, id(record.dtype))
     return result(
         *(
             ArrayArgument(each.dtype, each.ndim, each.layout, not each.mutable)
@@ -102,8 +108,7 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
     array = c.context.make_array(kind)(c.context, builder)
     record = builder.bitcast(value, POINTER)
     fits = cgutils.alloca_once_value(builder, cgutils.false_bit)
-    known = builder.module.globals.get(_NDARRAY)
-    ndarray = known or ir.GlobalVariable(builder.module, _BYTE, _NDARRAY)
+    ndarray = symbol(builder.module, _NDARRAY)
     # The second test reads fields that only an array has, so the first test must be passed before.
     with builder.if_then(is_array(builder, record, ndarray), likely=True):
         is_right = is_of(builder, record, kind)
@@ -115,6 +120,11 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
     with builder.if_then(refused, likely=False):
         c.pyapi.err_set_string("PyExc_TypeError", refusal(kind))
     return NativeValue(array._getvalue(), is_error=refused)
+
+
+def symbol(module: ir.Module, name: str) -> ir.Value:
+    """Address of the Python object that LLVM knows by this name."""
+    return module.globals.get(name) or ir.GlobalVariable(module, _BYTE, name)
 
 
 def is_array(builder: ir.IRBuilder, record: ir.Value, ndarray: ir.Value) -> ir.Value:
@@ -135,12 +145,15 @@ def is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Va
     flags = field(builder, record, ArrayRecord.flags, _INT)
     type_num = field(builder, descr, DescrRecord.type_num, _INT)
     byte_order = field(builder, descr, DescrRecord.byteorder, _BYTE)
-    checks = (
+    checks = [
         builder.icmp_signed("==", nd, _INT(kind.ndim)),
         builder.icmp_signed("==", builder.and_(flags, wanted), wanted),
         builder.icmp_signed("==", type_num, _INT(dtype.num)),
         builder.icmp_signed("==", byte_order, _BYTE(ord(dtype.byteorder))),
-    )
+    ]
+    if isinstance(kind.dtype, types.Record):  # all records have one type number
+        of_class = symbol(builder.module, _RECORD + record_of(kind.dtype).__name__)
+        checks.append(builder.icmp_unsigned("==", descr, of_class))
     return reduce(builder.and_, checks)
 
 

@@ -18,9 +18,12 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
+from numba.core import sigutils
+from numba.np.numpy_support import as_dtype
 
 from rnea_control.jit.disk_cache import keep_on_disk
 from rnea_control.jit.fingerprint import fingerprint, module_digest, processor
+from rnea_control.jit.record import RECORDS, layouts, numba_type, record_of
 
 # Module with the code by which a kernel reads its arrays itself.
 ENTRY_MODULE = "rnea_control.jit.array_argument"
@@ -93,7 +96,7 @@ def compiled(
         return function
     of_entry = module_digest(ENTRY_MODULE) if entry_signature else "dispatch"
     variant = (signature, entry_signature is None, sys.implementation.cache_tag, processor()[0])
-    stamp = fingerprint(function, options, signature, of_entry)
+    stamp = fingerprint(function, options, signature, layouts(signature), of_entry)
     keep_on_disk(dispatcher, stamp, repr(variant))
     if entry_signature is None:
         entry = dispatched(dispatcher, signature)
@@ -106,6 +109,13 @@ def compiled(
     code = result.library.get_pointer_to_function(name)
     _kernels[entry] = function, result.library, code
     return entry
+
+
+def parsed(signature: str) -> Any:
+    """Numba's types of the arguments and of the result of a signature in Numba's notation, where a
+    record has the name of its class."""
+    names = {**vars(types), **{name: numba_type(record) for name, record in RECORDS.items()}}
+    return sigutils.normalize_signature(eval(signature, {}, names))
 
 
 def address(kernel: Any) -> int | None:
@@ -121,11 +131,12 @@ def source(kernel: Any) -> Any:
 def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
     """Compiles a Numba dispatcher for `signature` only; returns the function to call, which raises
     TypeError for arguments of other types."""
-    dispatcher.compile(signature)
+    arguments, result = parsed(signature)
+    dispatcher.compile(result(*arguments))
     dispatcher.disable_compile()
     (kinds,) = dispatcher.signatures
     wanted = [
-        (i, kind, np.dtype(str(kind.dtype)))
+        (i, kind, as_dtype(kind.dtype))
         for i, kind in enumerate(kinds)
         if isinstance(kind, types.Array)
     ]
@@ -145,7 +156,9 @@ def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
 def refusal(kind: types.Array) -> str:
     """Words for an argument that is not of this type."""
     wanted = "C-contiguous, writeable" if kind.mutable else "C-contiguous"
-    return f"not a {wanted} {kind.dtype} array of {kind.ndim} dimensions"
+    of_record = isinstance(kind.dtype, types.Record)
+    dtype = record_of(kind.dtype).__name__ if of_record else kind.dtype
+    return f"not a {wanted} {dtype} array of {kind.ndim} dimensions"
 
 
 def _is_of(array: Any, kind: types.Array, dtype: np.dtype) -> bool:
@@ -153,7 +166,10 @@ def _is_of(array: Any, kind: types.Array, dtype: np.dtype) -> bool:
     C-contiguous, aligned, and writeable unless `kind` is read-only."""
     if not issubclass(type(array), np.ndarray) or array.ndim != kind.ndim:
         return False
-    if array.dtype is not dtype and (array.dtype.num != dtype.num or not array.dtype.isnative):
+    if isinstance(kind.dtype, types.Record):
+        if array.dtype is not record_of(kind.dtype).dtype:
+            return False
+    elif array.dtype is not dtype and (array.dtype.num != dtype.num or not array.dtype.isnative):
         return False
     flags = array.flags
     return flags.carray or (not kind.mutable and flags.c_contiguous and flags.aligned)

@@ -16,11 +16,11 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, sigutils, types
+from numba.core import cgutils, types
 from numba.extending import intrinsic as _intrinsic
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.jit.compilation import OPTIONS, address, objection, source
+from rnea_control.jit.compilation import OPTIONS, address, objection, parsed, source
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import annotated, kernel
 
@@ -41,7 +41,7 @@ def linked(function: Callable[..., Any]) -> Any:
 
 def _by_address(signature: str) -> Any:
     def call(typing: Any, code: Any, arguments: Any) -> Any:
-        wanted, result = sigutils.normalize_signature(signature)
+        wanted, result = parsed(signature)
 
         def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
             of_code = context.call_conv.get_function_type(result, wanted)

@@ -18,11 +18,28 @@ import numba
 import numpy as np
 
 from rnea_control.jit.compilation import ENTRY_MODULE, EntrySignature, compiled, objection
+from rnea_control.jit.record import Record
 
 # Environment variable that selects Numba's dispatch; 0 and an empty string do not.
 DISPATCH_VARIABLE = "RNEA_CONTROL_NUMBA_DISPATCH"
 # Major versions whose records and interfaces are known.
 _KNOWN = {"NumPy": (np, ("1", "2")), "Numba": (numba, ("0",)), "llvmlite": (llvmlite, ("0",))}
+
+
+class ProbeRecord(Record):
+    """Record of the probe."""
+
+    count: int = 3
+    known: bool = True
+    value: float = 0.5
+
+
+class OtherRecord(Record):
+    """Record of another class, of the same size."""
+
+    count: int = 3
+    given: bool = True
+    value: float = 0.5
 
 
 class _Subclass(np.ndarray):
@@ -47,21 +64,25 @@ def _objection() -> str | None:
     for name, (module, known) in _KNOWN.items():
         if module.__version__.split(".")[0] not in known:
             return f"{name} {module.__version__} is of a major version that is not known"
-    signature = "f8(f8[:,::1], i8[::1], Array(u1, 1, 'C', True), u8[:,:,::1])"
+    signature = "f8(f8[:,::1], i8[::1], Array(u1, 1, 'C', True), u8[:,:,::1], ProbeRecord[::1])"
     entry = importlib.import_module(ENTRY_MODULE)
     if not all(map(entry.pointers_agree, (*_taken(), *_refused()))):
         return "NumPy keeps its arrays in another way"
     kernel = compiled(_probe, signature, False, entry.entry_signature)
     counts, words = np.zeros(13, np.int64), np.arange(24, dtype=np.uint64).reshape(2, 3, 4)
     octets = np.frombuffer(bytes(range(5)), np.uint8)  # read-only, as its argument
+    record = ProbeRecord()
     for rows in _taken():
         of_rows = [*rows.shape, rows.size, *rows.strides]
         of_words = [*words.shape, words.size, *words.strides]
         total = float(rows[-1, -1]) + float(octets[-1]) + float(words[-1, -1, -1])
-        right = kernel(rows, counts, octets, words) == total
+        record.reset()
+        right = kernel(rows, counts, octets, words, record.array) == total + 3.5
         if not right or counts.tolist() != [*of_rows, *of_words, octets.size]:
             return "the argument check reads an array wrong"
-    good = (next(_taken()), counts, octets, words)
+        if (record.count, record.known, record.value) != (4, False, -0.5):
+            return "a kernel writes a record wrong"
+    good = (next(_taken()), counts, octets, words, record.array)
     others: tuple[Any, ...] = (None, 1.0, [[1.0]], np.ndarray, np.float64(1.0), octets.data)
     for place, taken in enumerate(good):
         for wrong in (*_refused(), *others, *(each for each in good if each is not taken)):
@@ -73,8 +94,9 @@ def _objection() -> str | None:
     return None
 
 
-def _probe(rows: Any, counts: Any, octets: Any, words: Any) -> float:
-    """Fills `counts` with all sizes and strides, and returns the sum of the last entries."""
+def _probe(rows: Any, counts: Any, octets: Any, words: Any, records: Any) -> float:
+    """Fills `counts` with all sizes and strides, changes the record, and returns the sum of the
+    last entries and of the former numbers of the record."""
     counts[0], counts[1] = rows.shape
     counts[2] = rows.size
     counts[3], counts[4] = rows.strides
@@ -83,7 +105,11 @@ def _probe(rows: Any, counts: Any, octets: Any, words: Any) -> float:
     counts[9], counts[10], counts[11] = words.strides
     counts[12] = octets.shape[0]
     last = words[words.shape[0] - 1, words.shape[1] - 1, words.shape[2] - 1]
-    return rows[rows.shape[0] - 1, rows.shape[1] - 1] + octets[octets.shape[0] - 1] + float(last)
+    record = records[0]
+    before = record.count + record.value if record.known else 0.0
+    record.count, record.known, record.value = 4, False, -0.5
+    numbers = rows[rows.shape[0] - 1, rows.shape[1] - 1] + octets[octets.shape[0] - 1]
+    return numbers + float(last) + before
 
 
 def _taken() -> Iterator[np.ndarray]:
@@ -99,6 +125,8 @@ def _taken() -> Iterator[np.ndarray]:
 def _refused() -> Iterator[np.ndarray]:
     """Arrays that no argument of the probe may accept; most differ in one property only."""
     matrix = np.arange(1.0, 13.0).reshape(3, 4)
+    yield OtherRecord().array
+    yield np.zeros(1, np.dtype(ProbeRecord.dtype.descr, align=True))
     yield from (matrix.T, matrix[:, ::2], matrix[::-1], np.broadcast_to(1.0, (3, 4)))
     yield from (np.array(1.0), np.zeros((2, 2, 2)), np.zeros(0), np.zeros((1, 1, 1, 1)))
     for code in (">f8", ">i8", ">u8", "f4", "i4", "u4", "?", "i1", "c16", "m8[s]", "U2", "V8"):

@@ -286,7 +286,7 @@ class ArmLoop:
             statistics, applied, first = self.statistics, self.applied, states.layouts[0]
             arrays = (
                 *(table.array, numbers, self.times, states.numbers, states.times),
-                *(self.handover.rows, *self.controller.arrays, self.command.torque),
+                *(self.handover.lease.array, *self.controller.arrays, self.command.torque),
                 *self.controller.box,
                 *(states.buffer, first.pattern, first.indices, states.bits, states.rows),
                 *(statistics.counts, statistics.largest, statistics.numbers),

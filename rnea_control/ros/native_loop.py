@@ -13,9 +13,17 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from rnea_control.array_types import ByteArray, FloatArray, IntArray, Vector, WordArray
+from rnea_control.array_types import (
+    ByteArray,
+    FloatArray,
+    IntArray,
+    RecordArray,
+    Vector,
+    WordArray,
+)
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
+from rnea_control.control.lease import Lease
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -146,11 +154,11 @@ def spend_rate_time(r: Vector) -> None:
 
 @inlined
 def _command(
-    calls: IntArray, m: IntArray, r: FloatArray, h: FloatArray, tau: FloatArray, noted: Any
+    calls: IntArray, m: IntArray, r: FloatArray, own: Lease, tau: FloatArray, noted: Any
 ) -> bool:
     """Publishes the torques, if the arm is still this loop's; `noted`: where they are noted."""
     now = rcl.monotonic(calls)
-    if not lease.may_command(h, now):
+    if not lease.may_command(own, now):
         return False
     m[ANSWER] = rcl.publish(calls)
     r[PUBLISHED_AT] = now
@@ -201,7 +209,7 @@ def _hear_stop(
 
 
 @kernel(
-    "i8(i8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], "
+    "i8(i8[::1], i8[::1], f8[::1], i8[::1], f8[::1], Lease[::1], "
     "i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], "
     "i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], f8[:,::1], "
     "u1[::1], u1[:,::1], i8[::1], u8[:,::1], f8[:,::1], "
@@ -215,7 +223,7 @@ def run(  # noqa: PLR0915
     r: FloatArray,
     of_states: IntArray,
     state_times: FloatArray,
-    h: FloatArray,
+    leases: RecordArray,
     n: IntArray,
     settings: FloatArray,
     tolerances: FloatArray,
@@ -242,7 +250,7 @@ def run(  # noqa: PLR0915
     message: ByteArray,
 ) -> int:
     """Answers states; returns why it has ended."""
-    q, v = q_and_v[0], q_and_v[1]
+    own, q, v = leases[0], q_and_v[0], q_and_v[1]
     asked = box, values, measured, new_settings, new_tolerances
     noted = torques, torque_times, place
     usual = int(1e9 * r[LONGEST_WAIT])
@@ -257,7 +265,7 @@ def run(  # noqa: PLR0915
             m[UNDER_WAY] = 1
             _end(m)
             m[POSTED] = SERVED
-        if h[lease.PHASE] != lease.COMMANDING:
+        if own.phase != lease.COMMANDING:
             return YIELDED
         messages = rcl.arrived(calls, longest)
         longest = usual
@@ -276,13 +284,13 @@ def run(  # noqa: PLR0915
                 size = rcl.read(calls, rcl.BESIDE, message)
                 _begin(m)
                 if kind == MODE and _is_sentinel(calls, m) and goes_to(REVOKING, size, message):
-                    lease.hear_revocation(h, now)
+                    lease.hear_revocation(own, now)
                 if kind == STOP and _hear_stop(calls, m, stops, size, message):
                     step.emergency_stop(n, settings, state, findings)
                 _end(m)
                 if kind == STOP:
                     rcl.trigger(calls)
-        if beside and h[lease.PHASE] != lease.COMMANDING:
+        if beside and own.phase != lease.COMMANDING:
             return YIELDED
         if m[HANGS] == 0 and now - r[ATTENDED_AT] > r[LONGEST_HANG]:
             m[HANGS] = 1
@@ -295,11 +303,11 @@ def run(  # noqa: PLR0915
             answer = rcl.take(calls, 0, 1 - m[WHICH])
         now = rcl.monotonic(calls)
         if answer == rcl.TAKE_FAILED:
-            lease.hear_nothing(h, now)
+            lease.hear_nothing(own, now)
             missing = now - state_times[intake.CAME_AT]
             if m[SYSTEM_TIME] == 0 or missing <= r[STATE_GAP]:
                 continue
-            if missing > r[STATE_TIMEOUT] or not lease.may_answer(h, now):
+            if missing > r[STATE_TIMEOUT] or not lease.may_answer(own, now):
                 return SILENT
             longest = int(1e9 * r[PREDICTION])
             if now - r[PREDICTED_AT] < r[PREDICTION]:
@@ -314,7 +322,7 @@ def run(  # noqa: PLR0915
             rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
             outcome = step.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
             _end(m)
-            _command(calls, m, r, h, tau, noted)
+            _command(calls, m, r, own, tau, noted)
             if outcome >= step.BAD_STATE:
                 return SILENT
             continue
@@ -348,11 +356,11 @@ def run(  # noqa: PLR0915
             least = m[PERIOD]
         intake.place(of_states, state_times, stamp, now, math.nan, least)
         t = state_times[intake.TIME]
-        lease.hear_state(h, t, now, float(count))
-        if not lease.may_answer(h, now):
+        lease.hear_state(own, t, now, float(count))
+        if not lease.may_answer(own, now):
             _end(m)
-            lease.hear_nothing(h, now)
-            if h[lease.PHASE] != lease.COMMANDING:
+            lease.hear_nothing(own, now)
+            if own.phase != lease.COMMANDING:
                 return YIELDED
             continue  # it was away, and a state that is fresh must tell for how long
         if m[SYSTEM_TIME] != 0:
@@ -363,7 +371,7 @@ def run(  # noqa: PLR0915
         if outcome >= step.BAD_STATE and outcome != step.BAD_TORQUE:
             m[ANSWER] = outcome
             return REFUSED
-        if not _command(calls, m, r, h, tau, noted):
+        if not _command(calls, m, r, own, tau, noted):
             return YIELDED
         if outcome == step.BAD_TORQUE:
             m[ANSWER] = outcome

@@ -13,10 +13,9 @@ from dataclasses import replace
 import pytest
 from handover_world import CONTROLLER, REAL, SENTINEL, World, beginning, explore, guarded
 
-from rnea_control.array_types import FloatArray
 from rnea_control.control import lease
 from rnea_control.control.handover import Handover, HandoverTimes
-from rnea_control.control.lease import judge_absence
+from rnea_control.control.lease import Lease, judge_absence
 
 EVENTS = int(os.environ.get("EVENTS", "2"))
 
@@ -36,23 +35,23 @@ def test_one_commands_and_never_both(
     assert found.worlds > 1000**events / 100
 
 
-def without_lease(h: FloatArray, now: float) -> None:
+def without_lease(own: Lease, now: float) -> None:
     """An owner that wakes up goes on commanding."""
 
 
-def trusting(h: FloatArray, stamp: float, now: float) -> None:
+def trusting(own: Lease, stamp: float, now: float) -> None:
     """Believes that a state which it finds is the newest."""
-    h[lease.EVIDENCE_STAMP], h[lease.EVIDENCE_AT] = stamp - 1.0, now - 99.0
-    judge_absence(h, stamp, now)
+    own.evidence_stamp, own.evidence_at = stamp - 1.0, now - 99.0
+    judge_absence(own, stamp, now)
 
 
-def unforgiving(h: FloatArray, stamp: float, now: float) -> None:
+def unforgiving(own: Lease, stamp: float, now: float) -> None:
     """An owner that was away has lost the arm, whatever the arm has seen."""
-    if h[lease.GUARDED]:
-        lease.listen(h, now, h[lease.RECOVERY])
-        lease.change(h, lease.GUARDING, lease.NO_STATE_TELLS)
+    if own.guarded:
+        lease.listen(own, now, own.recovery)
+        lease.change(own, lease.GUARDING, lease.NO_STATE_TELLS)
     else:
-        judge_absence(h, stamp, now)
+        judge_absence(own, stamp, now)
 
 
 class Impatient(Handover):
@@ -62,26 +61,28 @@ class Impatient(Handover):
         return now - since > duration
 
     def _has_passed(self, now: float, wait: float) -> bool:
-        return self._over(now, self.rows[lease.SINCE], 0.0, wait)
+        return self._over(now, self.lease.silent_since, 0.0, wait)
 
 
 class Reckoning(Handover):
     """Counts the commands that it finds before it looks at its own lease."""
 
     def hear_command(self, now: float) -> None:
-        awake, self.rows[lease.AWAKE_AT] = self.rows[lease.AWAKE_AT], now
+        awake, self.lease.awake_at = self.lease.awake_at, now
         super().hear_command(now)
         if self.commanding:
-            self.rows[lease.AWAKE_AT] = awake
+            self.lease.awake_at = awake
 
 
 class Hasty(Handover):
     """Commands as soon as it has revoked."""
 
     def look(self, now: float) -> bool:
-        self.rows[lease.STATES] = 9
+        self.lease.silent_states = 9
         revoking = self.phase.value == "revoking"
-        self.rows[[lease.SINCE, lease.SINCE_STAMP]] -= 99.0 * revoking
+        if revoking:
+            self.lease.silent_since -= 99.0
+            self.lease.silent_since_stamp -= 99.0
         return super().look(now)
 
 

@@ -29,7 +29,8 @@ def test_second_start_compiles_nothing(start, folder: Path) -> None:
     assert second["files"] == first["files"]
     program = "import sys, tiny; sys.exit('numba.np.linalg' in sys.modules)"  # sets the compiler up
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{PACKAGE.parent}"}
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    # From another folder: sources in the present one would be compiled anew.
+    subprocess.run([sys.executable, "-c", program], env=environment, cwd=folder, check=True)
 
 
 def test_changes_in_any_file_take_effect(start, folder: Path) -> None:

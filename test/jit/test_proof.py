@@ -37,6 +37,7 @@ PLANTED = {
     "unaligned is taken": (FLAGS, "0x0001 | 0x0400"),
     "any byte order is taken": ('"==", byte_order, _BYTE', '"!=", _BYTE(0), _BYTE'),
     "any type is taken": ('"==", type_num, _INT(dtype.num)', '"==", nd, nd'),
+    "any record is taken": ('"==", descr, of_class', '"==", descr, descr'),
     "wrong size": ("reduce(builder.mul, shape)", "shape[0]"),
     "wrong strides": ("in shape[:0:-1]:", "in shape[1:]:"),
     "wrong length": ("gep(dimensions, [_INT(i)])", "gep(dimensions, [_INT(0)])"),

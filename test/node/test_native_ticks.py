@@ -70,7 +70,7 @@ def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> N
     one, other = by_python.loop, by_machine.loop
     for name, mine, its in (
         ("state", one.controller.arrays[3], other.controller.arrays[3]),
-        ("lease", one.handover.rows, other.handover.rows),
+        ("lease", *(each.handover.lease.array.view(np.uint8) for each in (one, other))),
         ("intake", one.states.numbers, other.states.numbers),
         ("times of the intake", one.states.times, other.states.times),
         ("histograms", one.statistics.counts, other.statistics.counts),

@@ -1,0 +1,90 @@
+"""Records: scalars of one owner, read and written under the same names by kernels and by Python.
+
+A subclass of `Record` declares the fields, each with its initial value:
+
+    class Lease(Record):
+        was_away: bool = False
+        awake_at: float = 0.0  # [s]
+
+An instance is Python's view of one record in memory of its own. A kernel has the class name in its
+signature, `Lease[::1]`, takes the instance's `array`, and reads fields of `array[0]`. Functions
+that are compiled into kernels can also be called from Python, with the instance.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+
+from rnea_control.array_types import RecordArray
+
+_KINDS = {"int": np.int64, "float": np.float64, "bool": np.bool_}
+
+
+class Record:
+    """Base class of records; fields are int, float or bool.
+
+    Attributes:
+        dtype: layout of the record.
+        array: memory of the record, shape (1,).
+    """
+
+    dtype: ClassVar[np.dtype]
+    _initial: ClassVar[dict[str, int | float | bool]]
+
+    def __init_subclass__(cls) -> None:
+        kinds = inspect.get_annotations(cls)
+        cls._initial = {name: cls.__dict__[name] for name in kinds}
+        fields = [(name, _KINDS[kind]) for name, kind in kinds.items()]
+        cls.dtype = np.dtype((np.record, np.dtype(fields, align=True)))
+        for number, name in enumerate(kinds):
+            setattr(cls, name, _field(number))
+        RECORDS[cls.__name__] = cls
+
+    def __init__(self) -> None:
+        self.array: RecordArray = np.zeros(1, self.dtype)
+        self._fields = tuple(self.array[name] for name in self._initial)
+        self.reset()
+
+    def reset(self) -> None:
+        """Sets all fields to their initial values."""
+        for name, value in self._initial.items():
+            self.array[name] = value
+
+
+RECORDS: dict[str, type[Record]] = {}  # by the names of the classes
+
+
+def _field(number: int) -> Any:
+    """A field as a property of its view, which is faster than a look-up by name."""
+
+    def read(record: Record) -> Any:
+        return record._fields[number].item()
+
+    def write(record: Record, value: Any) -> None:
+        record._fields[number][0] = value
+
+    return property(read, write)
+
+
+def layouts(signature: str) -> list[str]:
+    """Layouts of the records that a signature names."""
+    return [
+        f"{name} {RECORDS[name].dtype.fields}"
+        for name in re.findall(r"[A-Z]\w+", signature)
+        if name in RECORDS
+    ]
+
+
+def numba_type(record: type[Record]) -> Any:
+    """Numba's type of a record."""
+    return numba.from_dtype(record.dtype)
+
+
+def record_of(kind: Any) -> type[Record]:
+    """Record class of Numba's type."""
+    return next(each for each in RECORDS.values() if numba_type(each) == kind)
