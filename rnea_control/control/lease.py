@@ -163,7 +163,8 @@ def hear_revocation(h: Vector, now: float) -> None:
 
 @inlined
 def may_answer(h: Vector, now: float) -> bool:
-    """Whether a command for the newest state may be published, if nothing happens meanwhile."""
+    """Whether a command for the newest state may be published at once after this call; it may not
+    while the owner does not know whether its lease is over."""
     if now - h[AWAKE_AT] > h[LEASE]:
         notice_absence(h, now)
     return h[PHASE] == COMMANDING and h[WAS_AWAY] == 0.0
@@ -171,18 +172,8 @@ def may_answer(h: Vector, now: float) -> bool:
 
 @inlined
 def answered(h: Vector, now: float) -> None:
-    """The owner's command for the newest state leaves."""
-    h[AWAKE_AT] = now
+    """The owner's command for the newest state was published; `now`: when `may_answer` allowed it.
+    A command that was not published renews no lease: the sentinel has not received it either."""
+    h[HAS_COMMANDED], h[AWAKE_AT] = 1.0, now
     h[COMMANDED_STAMP], h[COMMANDED_NUMBER] = h[STAMP], h[NUMBER]
     h[OFFSET] = now - h[STAMP]
-
-
-@inlined
-def may_command(h: Vector, now: float) -> bool:
-    """Whether a command may be published now, at once after this call; it may not while the owner
-    does not know whether its lease is over."""
-    if not may_answer(h, now):
-        return False
-    h[HAS_COMMANDED] = 1.0
-    answered(h, now)
-    return True
