@@ -194,6 +194,33 @@ class ArmLoop:
             return clock, math.nan
         return stamp, (clock - stamp) * 1e-9
 
+    def _time_after_jump(self, gap: float) -> float:
+        """Time of a state whose stamp is not soon after the last one [s]: it goes on from where it
+        is, whatever the clock of the stamps does; in simulated time by `gap` [s], within bounds."""
+        t = max(self.states.time, self.controller.time)
+        return t if self.system_time else t + min(max(gap, 0.0), self._longest_step)
+
+    @property
+    def _longest_step(self) -> float:
+        """A longer step from stamp to stamp is a jump of their clock [s]."""
+        return float(self.times[native.STATE_TIMEOUT])
+
+    def _place(self, stamp: int, now: float, time: float, last: FloatArray) -> bool:
+        """Sets the time of the state that was taken last, as machine code does; whether time has
+        advanced. In simulated time it does while the arm moves, though the stamps are late.
+
+        Args:
+            stamp: of the state [ns].
+            now: its arrival by the steady clock [s].
+            time: by which the time goes on [s]; NaN: by the stamps.
+            last: positions of the state before, shape (nv,).
+        """
+        gap, states = self.states.gap(stamp), self.states
+        moved = gap > 0.0 or bool((states.q != last).any())
+        step = int(self.numbers[native.PERIOD]) if moved and not self.system_time else 0
+        states.place(stamp, now, time, step)
+        return gap != 0.0 or step > 0
+
     def _limit_rate(self, t: float, now: float) -> None:
         """Has the rate limit count no more time for the step at `t` than has passed at `now`, [s];
         see `native_loop.rate_time`."""

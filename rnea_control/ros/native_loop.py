@@ -46,7 +46,7 @@ STOP, MODE, COMMAND = range(3)
 ASKED, SEQUENCE, POSTED, WHICH, ANSWER, RUNS, TELLS_EFFORTS, SYSTEM_TIME = range(8)
 SEEN, UNDER_WAY, TICKS, HEARD, TOLD, HANGS, PERIOD = range(8, 15)
 # The kind of each subscription but the first one, the words of the own publisher's GID, and whether
-# a state with the last one's stamp tells nothing.
+# a state with the last one's stamp tells nothing, unless simulated stamps are late.
 KINDS, OWN, IGNORES_REPEATED = 15, 20, 22
 # Whether only one publisher's revocation counts, and the words of its GID.
 SENTINEL_KNOWN, SENTINEL = 23, 24
@@ -353,7 +353,9 @@ def run(  # noqa: PLR0915
         if stamp <= 0 or not 0.0 <= gap <= r[STATE_TIMEOUT]:
             return UNUSUAL
         missing = m[SYSTEM_TIME] != 0 and now - state_times[intake.CAME_AT] > r[STATE_GAP]
-        tells_nothing = n[layout.PREDICTING] != 0 or m[IGNORES_REPEATED] != 0 or missing
+        tells_nothing = n[layout.PREDICTING] != 0 or missing
+        if m[IGNORES_REPEATED] != 0:
+            tells_nothing |= m[SYSTEM_TIME] != 0 or not _moved(state, q)
         if gap == 0.0 and tells_nothing:
             return UNUSUAL
         _begin(m)
