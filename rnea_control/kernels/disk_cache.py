@@ -152,8 +152,8 @@ def read_sealed(folders: Iterable[Path], file: str) -> Iterator[tuple[Path, byte
 
 
 def _head(file: str, data: bytes) -> bytes:
-    """First bytes of a file. They cover its name, so that a file that was copied to the name of
-    another one, as that of another robot, is not used."""
+    """First bytes of a file. They cover its name: the code of a robot that was copied to the name of
+    a different robot's file is not used."""
     return _MAGIC + hashlib.sha256(b"\0".join((file.encode(), data))).digest()
 
 
