@@ -56,7 +56,7 @@ class Side:
             no difference.
         batch: commands and modes that were taken and not looked at when it was stopped.
         late: what comes with the next step.
-        withheld: whether it was stopped between `may_command` and publishing.
+        withheld: whether it was stopped between `may_answer` and publishing.
         lost: how many of its last commands were lost.
         missed: stamp of the state that it finds first when it goes on, with the next one at once;
             None for the newest.
@@ -374,7 +374,15 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
         world.fault = "taken although no states come"
     if name == "sentinel" and handover.phase is not before:
         _send(world, name, handover.phase.value, "late")
-    return stray, not world.paused and handover.may_command(now)
+    return stray, not world.paused and publishes(handover, now)
+
+
+def publishes(handover: Handover, now: float) -> bool:
+    """Whether a command is published."""
+    allowed = handover.may_answer(now)
+    if allowed:
+        handover.answered(now)
+    return allowed
 
 
 def _send(world: World, name: str, what: str, fate: str) -> None:

@@ -211,6 +211,7 @@ class Controller(StepRows):
             tau[:] = 0.0
         else:
             self.holding_torque(q, tau)
+        rows[layout.PREVIOUS_COMMAND] = self.in_force
         rows[layout.TORQUE] = rows[layout.COMMAND] = tau
 
     def damp_when_let_go(self, joints: BoolArray) -> None:
@@ -568,6 +569,7 @@ class Controller(StepRows):
         low = np.where(known, last - change, -math.inf)
         high = np.where(known, last + change, math.inf)
         np.clip(target, low, high, out=tau)
+        self.rows[layout.PREVIOUS_COMMAND] = last
         last[:] = tau
         return bool((tau == target).all())
 

@@ -113,6 +113,10 @@ class StepRows:
     def in_force(self, torque: FloatArray | float) -> None:
         self.rows[layout.COMMAND] = torque
 
+    def withdraw(self) -> None:
+        """The torques of the last step were not published: those before them are in force."""
+        self.rows[layout.COMMAND] = self.rows[layout.PREVIOUS_COMMAND]
+
     def repeats(self, t: float) -> bool:
         """Whether the predicted arm has been at rest for so long that its torque is not commanded
         again: the hardware keeps it, and hardware that starts anew elsewhere must not get it. Ask

@@ -3,12 +3,12 @@
 A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`, by
 the rules of docs/handover.md; lease.py has what every tick asks of them:
 
-- Ownership is a lease. The owner asks `may_command` right before it publishes, and proves by
+- Ownership is a lease. The owner asks `may_answer` right before it publishes, and proves by
   `hear_nothing` that it is awake while no state comes; who was away for longer yields, unless a
   fresh state tells that the hardware was away as well.
 - The other one listens, and takes the arm after a silence by the steady clock and by the stamps.
   All waits of the two differ by more than a message takes, so that they never end together.
-- An owner may hear one command of the other, of a process that was stopped between `may_command`
+- An owner may hear one command of the other, of a process that was stopped between `may_answer`
   and publishing; one that was away yields at the first. Two never alternate.
 
 test/control/test_handover_exploration.py explores all interleavings of two such machines.
@@ -239,13 +239,13 @@ class Handover:
         if label == "revoking":
             lease.hear_revocation(self.lease, now)
 
-    def may_command(self, now: float) -> bool:
-        """See `lease.may_command`."""
-        return bool(lease.may_command(self.lease, now))
-
     def may_answer(self, now: float) -> bool:
         """See `lease.may_answer`."""
         return bool(lease.may_answer(self.lease, now))
+
+    def answered(self, now: float) -> None:
+        """See `lease.answered`."""
+        lease.answered(self.lease, now)
 
     def look(self, now: float) -> bool:
         """Whether it takes the arm now; to be called after all that came has been told.
@@ -346,7 +346,7 @@ class Handover:
     def _take(self, now: float, words: str, reason: int = lease.OTHER_REASON) -> None:
         """The arm is its own, and the lease begins."""
         self.strays, self.contested = 0, False
-        self.lease.has_commanded, self.lease.was_away = True, False
+        self.lease.was_away = False
         lease.answered(self.lease, now)
         self._change(lease.COMMANDING, words, reason)
 

@@ -107,7 +107,8 @@ UNREST = 82  # share of the last second in which a held joint has moved (entry 0
 # Of trajectory.py: by how much a pause of the states has delayed the motion, and whether trajectory
 # time does not run at its target yet since (entry 0).
 PAUSE_DELAY, PAUSE_LASTS = 83, 84
-STATE_ROWS = 85
+PREVIOUS_COMMAND = 85  # of output_stage.py: COMMAND before the last step
+STATE_ROWS = 86
 
 # Rows of the numbers array. Of trajectory.py: where the trajectory stands, of how many segments,
 # and how many there have been. Of stopping.py: which stop is spare, where stops are planned, and by

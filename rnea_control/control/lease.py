@@ -200,8 +200,8 @@ def hear_revocation(lease: Lease, now: float) -> None:
 
 @inlined
 def may_answer(lease: Lease, now: float) -> bool:
-    """True if a command for the newest joint state may be published, if nothing happens until
-    then."""
+    """True if a command for the newest joint state may be published, at once after this call. False
+    while the owner does not know whether its lease is over."""
     if now - lease.awake_at > lease.duration:
         notice_absence(lease, now)
     return lease.phase == COMMANDING and not lease.was_away
@@ -209,18 +209,12 @@ def may_answer(lease: Lease, now: float) -> bool:
 
 @inlined
 def answered(lease: Lease, now: float) -> None:
-    """Begins the lease anew: the owner's command for the newest joint state is published now."""
-    lease.awake_at = now
+    """Begins the lease anew, after the owner's command for the newest joint state was published. A
+    command that was not published renews no lease: the other side has not received it either.
+
+    Args:
+        now: time at which `may_answer` allowed it, steady clock [s].
+    """
+    lease.has_commanded, lease.awake_at = True, now
     lease.commanded_stamp, lease.commanded_number = lease.stamp, lease.number
     lease.clock_minus_stamp = now - lease.stamp
-
-
-@inlined
-def may_command(lease: Lease, now: float) -> bool:
-    """True if a command may be published, at once after this call. False while the owner does not
-    know whether its lease is over."""
-    if not may_answer(lease, now):
-        return False
-    lease.has_commanded = True
-    answered(lease, now)
-    return True

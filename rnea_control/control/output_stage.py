@@ -164,6 +164,7 @@ def output_stage(settings: Matrix, state: Matrix, dt: float, tau: Vector) -> tup
     state[layout.RATE_STEP, 0] = LONGEST_RATE_STEP
     for j in range(tau.shape[0]):
         torque, last = state[layout.TORQUE, j], state[layout.COMMAND, j]
+        state[layout.PREVIOUS_COMMAND, j] = last
         limit = settings[layout.EFFORT_LIMIT, j]
         limited = min(max(torque, -limit), limit)
         if limited != torque:
@@ -185,6 +186,13 @@ def output_stage(settings: Matrix, state: Matrix, dt: float, tau: Vector) -> tup
 
 
 @inlined
+def withdraw(state: Matrix) -> None:
+    """The torques of the last step were not published: those before them are still in force."""
+    for j in range(state.shape[1]):
+        state[layout.COMMAND, j] = state[layout.PREVIOUS_COMMAND, j]
+
+
+@inlined
 def release(
     settings: Matrix, state: Matrix, v: Vector, dt: float, tau: Vector, predicted: bool
 ) -> None:
@@ -192,6 +200,7 @@ def release(
     are not `predicted`, faster than any rate limit: the controller has let go of the arm."""
     for j in range(tau.shape[0]):
         last, limit = state[layout.COMMAND, j], settings[layout.EFFORT_LIMIT, j]
+        state[layout.PREVIOUS_COMMAND, j] = last
         target = 0.0
         if not predicted:
             target = min(max(-state[layout.LET_GO_DAMPING, j] * v[j], -limit), limit)

@@ -1,8 +1,9 @@
 """Compiled kernels on disk, one file each, named by their fingerprint: see fingerprint.py.
 
 Numba's own cache checks one source file, and misses changes in other files. The fingerprint covers
-everything that a kernel is compiled from, and a file is used only if its checksum is correct, so no
-stale file is used. After any disk error, the kernel is compiled and used, with a warning.
+everything that a kernel is compiled from, and a file is used only if its checksum is correct, which
+covers its name: no stale or misnamed file is used. After any disk error, the kernel is compiled and
+used, with a warning.
 
 The code in a file is executed. Therefore a file and its folder must belong to the user or to root,
 and must not be writeable for other users; other files are ignored, with a warning.
@@ -32,15 +33,16 @@ try:
 except ImportError:  # `keep_on_disk` warns
     CompileResult = dumps = None  # type: ignore[misc, assignment]
 
-# First bytes of a file; the SHA-256 of the remaining bytes follows.
-_MAGIC = b"rnea_control kernel 1\n"
+# First bytes of a file; a SHA-256 of its name and the remaining bytes follows.
+_MAGIC = b"rnea_control kernel 2\n"
+_EARLIER = b"rnea_control kernel 1\n"  # of versions whose files are not used any more
 _said: set[str] = set()
 # Called once, at the first kernel that is not on disk; may write kernels to disk.
 at_first_miss: list[Callable[[], None]] = []
 
 
 class NotOurs(Exception):
-    """A file or folder that is writeable for another user."""
+    """A file or folder that is writeable for another user, or something else in place of a file."""
 
 
 def keep_on_disk(dispatcher: Any, stamp: str, variant: str) -> None:
@@ -143,16 +145,22 @@ def read_sealed(folders: Iterable[Path], file: str) -> Iterator[tuple[Path, byte
         except OSError:  # missing or not readable; a failed save warns with the reason
             continue
         start = len(_MAGIC) + hashlib.sha256().digest_size
-        if data[:start] == _MAGIC + hashlib.sha256(data[start:]).digest():
+        if data[:start] == _head(file, data[start:]):
             yield path, data[start:]
-        else:
+        elif not data.startswith(_EARLIER):
             _say_once("damaged", f"{path} is damaged: its code is compiled again")
+
+
+def _head(file: str, data: bytes) -> bytes:
+    """First bytes of a file. They cover its name: the code of a robot that was copied to the name
+    of a different robot's file is not used."""
+    return _MAGIC + hashlib.sha256(b"\0".join((file.encode(), data))).digest()
 
 
 def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None:
     """Writes a file for `read_sealed` to the first folder that can be written to; returns the
     folder."""
-    data = _MAGIC + hashlib.sha256(data).digest() + data
+    data = _head(file, data) + data
     reasons = []
     for folder in folders:
         try:
@@ -196,17 +204,29 @@ def _read(folder: Path, file: str) -> bytes:
     """Content of a file.
 
     Raises:
-        NotOurs: the file or its folder is writeable for another user.
+        NotOurs: the file or its folder is writeable for another user, or it is no regular file.
         OSError: the file cannot be read.
     """
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:  # the opened file is checked and read, even if the path is replaced meanwhile
-        with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=place), "rb") as opened:
-            for descriptor in (place, opened.fileno()):
-                _check_ours(os.fstat(descriptor))
-            return opened.read()
+        # A named pipe without a writer would keep the process waiting.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
+        try:
+            for each in (place, descriptor):
+                _check_ours(os.fstat(each))
+            check_regular(descriptor)
+            with open(descriptor, "rb", closefd=False) as opened:
+                return opened.read()
+        finally:
+            os.close(descriptor)
     finally:
         os.close(place)
+
+
+def check_regular(descriptor: int) -> None:
+    """Raises NotOurs for an opened pipe, folder or device."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise NotOurs("it is no regular file")
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -26,7 +26,13 @@ from typing import Any, BinaryIO
 
 from rnea_control.child_process import command
 from rnea_control.jit import compilation
-from rnea_control.jit.disk_cache import NotOurs, at_first_miss, directories, prepare
+from rnea_control.jit.disk_cache import (
+    NotOurs,
+    at_first_miss,
+    check_regular,
+    directories,
+    prepare,
+)
 
 REPORT_PERIOD = 1.0  # period of progress reports [s]
 LONGEST_TURN = 120.0  # longest wait for another process that compiles [s]
@@ -135,8 +141,9 @@ def _lock() -> BinaryIO | None:
     for folder in directories(__file__):
         with suppress(NotOurs, OSError):
             prepare(folder)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
             lock = os.fdopen(os.open(folder / LOCK, flags, 0o600), "ab")
+            check_regular(lock.fileno())
             os.fchmod(lock.fileno(), 0o600)
             return lock
     return None

@@ -102,14 +102,15 @@ def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step:
     if n[BEGUN] == 0:
         n[STAMP] = n[COUNTED_FROM] = stamp
         n[COUNTED] = -states  # the first state is not after its stamp
-    n[COUNTED] += states
-    if n[COUNTED] > MOST_COUNTED:  # old states lose weight
-        n[COUNTED] //= 2
-        n[COUNTED_FROM] += (stamp - n[COUNTED_FROM]) // 2
-    mean = (stamp + n[AHEAD] - n[COUNTED_FROM]) // max(n[COUNTED], 1)
-    step = min(step, mean - mean // SLOWER)
-    n[AHEAD] = max(n[AHEAD] + step * states - (stamp - n[STAMP]), 0)
-    n[MOST_AHEAD] = max(n[MOST_AHEAD], n[AHEAD])
+    if math.isnan(time):
+        n[COUNTED] += states
+        if n[COUNTED] > MOST_COUNTED:  # old states lose weight
+            n[COUNTED] //= 2
+            n[COUNTED_FROM] += (stamp - n[COUNTED_FROM]) // 2
+        mean = (stamp + n[AHEAD] - n[COUNTED_FROM]) // max(n[COUNTED], 1)
+        step = min(step, mean - mean // SLOWER)
+        n[AHEAD] = max(n[AHEAD] + step * states - (stamp - n[STAMP]), 0)
+        n[MOST_AHEAD] = max(n[MOST_AHEAD], n[AHEAD])
     if n[BEGUN] == 0:
         n[BEGUN], n[ORIGIN], t[CAME_AT] = 1, stamp, now
     elif stamp != n[STAMP]:

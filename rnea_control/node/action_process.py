@@ -33,6 +33,7 @@ from rclpy.time import Time
 from rnea_control.array_types import FloatArray
 from rnea_control.node.message_pipe import MessagePipe
 from rnea_control.ros.conventions import HELPER
+from rnea_control.ros.rclpy_internals import RCLError
 
 Goal, Result = FollowJointTrajectory.Goal, FollowJointTrajectory.Result
 Feedback = FollowJointTrajectory.Feedback
@@ -141,7 +142,12 @@ class ActionNode(Node):
                 setattr(point, name, array("d", row))
         since = Duration(seconds=elapsed).to_msg()
         feedback.desired.time_from_start = feedback.actual.time_from_start = since
-        self.running[key][0].publish_feedback(feedback)
+        try:
+            self.running[key][0].publish_feedback(feedback)
+        except RCLError as error:  # the goal goes on without
+            self.get_logger().warning(
+                f"feedback was not published: {error}", throttle_duration_sec=1.0
+            )
 
     def _close(self) -> None:
         while self._questions:

@@ -164,11 +164,14 @@ class Configured:
 
     def _publish_changes(self) -> None:
         """Publishes the changes of the mode that were not told yet."""
-        while self.loop.changes:
-            old, new, reason = self.loop.changes.popleft()
+        changes = self.loop.changes
+        while changes:
+            old, new, reason = changes[0]
             before, after = (State(id=MODE_NUMBERS[mode], label=mode.value) for mode in (old, new))
             now = self._node.now()
-            self._modes.publish(mode_event(now, before, after, reason))
+            if not self._node.publish_or_log(self._modes, mode_event(now, before, after, reason)):
+                return  # the next call tries again
+            changes.popleft()
 
     def _hear_trajectories(self, action: TrajectoryAction | None, undo: ExitStack) -> None:
         node, parameters, loop = self._node, self._parameters, self.loop
@@ -256,10 +259,10 @@ class Configured:
 
     def _tell_sentinel(self) -> None:
         """Publishes what is in force."""
-        self._changed = False
         name, parameters = self._node.get_fully_qualified_name(), self._parameters
         joints, simulated = parameters["joints"], self._node.clock.ros_time_is_active
-        self._in_force.publish(parameters_in_force(name, parameters, joints, simulated))
+        event = parameters_in_force(name, parameters, joints, simulated)
+        self._changed = not self._node.publish_or_log(self._in_force, event)
 
     def look_for_listeners(self) -> None:
         """Begins anew when somebody begins to take the commands."""

@@ -304,7 +304,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         statistics = LoopStatistics() if self.loop is None else self.loop.statistics.copy()
         before, self._recent = self._recent, statistics
         if self.reports.get_subscription_count():
-            self.reports.publish(self.diagnostics(statistics.since(before)))
+            self.publish_or_log(self.reports, self.diagnostics(statistics.since(before)))
 
     def _attend(self) -> None:
         if self.configured is not None:

@@ -183,6 +183,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     values["delay of the torques"] = "not known" if math.isnan(delay) else f"{delay:.4f} s"
     values["states refused"] = str(supervisor.bad_states)
     values["gaps in states"] = str(supervisor.gaps)
+    values["commands not published"] = str(loop.unpublished)
     for number, sentence in enumerate(configured.model_watch.findings, 1):
         values[f"model {number}"] = sentence
     values["publishers of joint_states"] = str(configured.loop.heard.publishers())

@@ -198,17 +198,14 @@ class PythonTicks(SharedArm):
         states, supervisor, handover = self.states, self.supervisor, self.handover
         names = self.controller.model.joint_names
         stamp, age = self._take(state, count, publisher, taken_at)
-        gap, now, step = states.gap(stamp), math.nan, 0
+        gap, now = states.gap(stamp), math.nan
         if gap < 0.0 or gap > self.settings.state_timeout:
             now = self._bridge(gap)
             if now is None:
                 return False
         if gap == 0.0 and self.controller.predicting:
             return False  # the same state again tells nothing new
-        moved = gap > 0.0 or (states.q != self.controller.last_state[0]).any()
-        if moved and not self.system_time:
-            step = int(self.numbers[native.PERIOD])
-        states.place(stamp, taken_at, now, step)
+        advanced = self._place(stamp, taken_at, now, self.controller.last_state[0])
         now = states.time
         handover.hear_state(now, taken_at, count)
         if not handover.may_answer(taken_at):
@@ -228,7 +225,7 @@ class PythonTicks(SharedArm):
         if not self._command_arm():
             return False
         self._record(taken_at, age)
-        return gap != 0.0 or step > 0
+        return advanced
 
     def _bridge(self, gap: float) -> float | None:
         """The controller's time of a state whose stamp is not soon after the last one; None if the
@@ -236,8 +233,7 @@ class PythonTicks(SharedArm):
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
         if not self.system_time:  # the simulation was reset, or is slow
             self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
-            longest = self.settings.state_timeout
-            return max(self.states.time, self.controller.time) + min(max(gap, 0.0), longest)
+            return self._time_after_jump(gap)
         motion = self.controller.motion
         if gap < 0.0 and self.supervisor.mode is not Mode.BLIND:
             self._refuse(jump, "stamps")
@@ -247,8 +243,7 @@ class PythonTicks(SharedArm):
             self.supervisor.happen(Event.LOST, jump)
         dropped = motion is not None and self.controller.motion is None
         self.statistics.numbers[DROPPED] += dropped
-        # The controller's time goes on from where it is, whatever the clock of the stamps does.
-        return max(self.states.time, self.controller.time)
+        return self._time_after_jump(gap)
 
     def _record(self, taken_at: float, age: float) -> None:
         states = self.states

@@ -423,6 +423,7 @@ class SentinelLink:
             # The loop takes them itself, in time: the executor may be busy for long.
             kind, qos = Float64MultiArray, COMMANDS
             self._commands = RawSubscription(self._node, kind, self._topic, qos, own_context=False)
+            self._commands.on_failure = self._loop.note_untaken
             self._loop.listen(self._commands.poll, self._may_command)
         elif not wanted and self._commands is not None:
             self._loop.listen(None)

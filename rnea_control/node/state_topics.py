@@ -77,7 +77,7 @@ class StateTopics:
             snapshot = self._loop.snapshot()
             for publisher, filled in self._topics if snapshot else ():
                 if publisher.get_subscription_count():
-                    publisher.publish(filled(*snapshot))
+                    self._node.publish_or_log(publisher, filled(*snapshot))
             due = max(due + self._period, time.monotonic())
 
     def _filled_terms(self, stamp: int, state: ControllerState) -> JointState:

@@ -30,7 +30,7 @@ from rnea_control.ros import native_loop as native
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_records import AppliedTorque, DeferredLog, LoopStatistics
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import BESIDE, RclTable, Taken
+from rnea_control.ros.rcl_calls import BESIDE, RclTable, Taken, last_error
 from rnea_control.ros.rclpy_internals import RCLError
 from rnea_control.ros.real_time import RealTime
 
@@ -130,6 +130,7 @@ class ArmLoop:
             own: the GID of the publisher of the commands, if these are heard as well.
         """
         self.heard, self.log.wake = heard, wake.trigger
+        heard.on_failure = self.note_untaken
         self.names_publishers = heard.names_publishers
         if own is not None:
             self.numbers[native.OWN : native.OWN + 2] = np.frombuffer(own, dtype=np.int64)
@@ -193,6 +194,33 @@ class ArmLoop:
             return clock, math.nan
         return stamp, (clock - stamp) * 1e-9
 
+    def _time_after_jump(self, gap: float) -> float:
+        """Time of a state whose stamp is not soon after the last one [s]: it goes on from where it
+        is, whatever the clock of the stamps does; in simulated time by `gap` [s], within bounds."""
+        t = max(self.states.time, self.controller.time)
+        return t if self.system_time else t + min(max(gap, 0.0), self._longest_step)
+
+    @property
+    def _longest_step(self) -> float:
+        """A longer step from stamp to stamp is a jump of their clock [s]."""
+        return float(self.times[native.STATE_TIMEOUT])
+
+    def _place(self, stamp: int, now: float, time: float, last: FloatArray) -> bool:
+        """Sets the time of the state that was taken last, as machine code does; whether time has
+        advanced. In simulated time it does while the arm moves, though the stamps are late.
+
+        Args:
+            stamp: of the state [ns].
+            now: its arrival by the steady clock [s].
+            time: by which the time goes on [s]; NaN: by the stamps.
+            last: positions of the state before, shape (nv,).
+        """
+        gap, states = self.states.gap(stamp), self.states
+        moved = gap > 0.0 or bool((states.q != last).any())
+        step = int(self.numbers[native.PERIOD]) if moved and not self.system_time else 0
+        states.place(stamp, now, time, step)
+        return gap != 0.0 or step > 0
+
     def _limit_rate(self, t: float, now: float) -> None:
         """Has the rate limit count no more time for the step at `t` than has passed at `now`, [s];
         see `native_loop.rate_time`."""
@@ -203,10 +231,36 @@ class ArmLoop:
     def _publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
         now = time.monotonic()
-        if not self.handover.may_command(now):
+        if not self.handover.may_answer(now):
+            self.controller.withdraw()
             return False
-        self.note_command(self.command.publish(), now)
+        try:
+            message = self.command.publish()
+        except RCLError as error:
+            self.numbers[native.UNPUBLISHED] += 1
+            self.controller.withdraw()
+            self._say_unpublished(error)
+            return True
+        self.handover.answered(now)
+        self.note_command(message, now)
         return True
+
+    @property
+    def unpublished(self) -> int:
+        """Number of commands that rcl did not publish."""
+        return int(self.numbers[native.UNPUBLISHED])
+
+    def _say_unpublished(self, error: Exception) -> None:
+        self.log.say(
+            "error",
+            "unpublished",
+            f"a command was not published: {error}. The hardware keeps the last one; each further "
+            f"state is answered by another attempt ({self.unpublished} have failed so far)",
+        )
+
+    def note_untaken(self, error: Exception) -> None:
+        """A message could not be taken, as rcl says: that is as if it had not come."""
+        self.log.say("error", "untaken", f"a message was not taken, and is lost: {error}")
 
     def note_command(self, message: object, now: float) -> None:
         """This has just been published."""
@@ -274,12 +328,9 @@ class ArmLoop:
 
     def run_natively(self) -> tuple[int, Taken | None]:
         """Answers states, in place of a wait for the next one; why it has ended, and the message
-        that is still to be looked at.
-
-        Raises:
-            RCLError: rcl does not take or publish.
-        """
+        that is still to be looked at. What rcl did not take or publish is logged."""
         numbers, states, table = self.numbers, self.states, self._table
+        unpublished = self.unpublished
         with self.lock:
             if table is None or not self.may_run_natively():
                 return native.REQUESTED, None
@@ -304,7 +355,11 @@ class ArmLoop:
         if numbers[native.TICKS] != self._ticks_before or reason in native.STEPPED:
             states.message = table.taken(which).data
         if reason == native.FAILED:
-            raise RCLError(f"rcl answers {numbers[native.ANSWER]}")
+            error = last_error(int(numbers[native.ANSWER]))
+            if self.unpublished > unpublished:
+                self._say_unpublished(error)
+            else:
+                self.note_untaken(error)
         if reason == native.COMMANDED:
             return reason, table.taken(BESIDE)
         return reason, table.taken(1 - which) if reason == native.UNUSUAL else None

@@ -48,11 +48,11 @@ def send_last(
         controller: knows the torque in force.
         target: shape (nv,), [Nm] or [N].
         tau: filled before each call of `send`, shape (nv,).
-        send: commands `tau`; whether it did: if not, this ends.
+        send: commands `tau`; whether the arm is still this process's: if not, this ends.
     """
     for _ in range(round(LONGEST_APPROACH / APPROACH_PERIOD)):
-        there = controller.approach(target, APPROACH_PERIOD, tau)
-        if not send() or there:
+        controller.approach(target, APPROACH_PERIOD, tau)
+        if not send() or (controller.in_force == target).all():  # not if it was not published
             return
         time.sleep(APPROACH_PERIOD)
 

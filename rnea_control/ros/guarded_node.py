@@ -23,12 +23,13 @@ from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
 from rclpy.service import Service
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
 from rnea_control.exceptions import ControllerError, plain, quoted
-from rnea_control.ros.rclpy_internals import end_type_descriptions
+from rnea_control.ros.rclpy_internals import RCLError, end_type_descriptions
 
 Callback = Callable[[Any, Any], Any]
 Transition = Callable[[LifecycleNode, LifecycleState], TransitionCallbackReturn]
@@ -91,6 +92,15 @@ class GuardedNode(Node):
         made = getattr(self, f"create_{kind}")(*arguments, **options)
         undo.callback(getattr(self, f"destroy_{kind}"), made)
         return made
+
+    def publish_or_log(self, publisher: Publisher, message: Any) -> bool:
+        """Publishes; whether rcl did. If not, that is counted and logged, and ends nothing."""
+        try:
+            publisher.publish(message)
+        except RCLError as error:
+            self.note_failure(f"a {type(message).__name__} was not published: {error}")
+            return False
+        return True
 
     def now(self) -> Time:
         """The time of the node."""

@@ -24,7 +24,7 @@ from rnea_control.array_types import (
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.lease import Lease
-from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
+from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP, withdraw
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import barrier, fence
@@ -36,7 +36,7 @@ from rnea_control.ros.loop_records import note, record
 
 # Why it has ended: somebody asks for the loop; a state is unusual; no state has come for long, or
 # the arm may not be commanded meanwhile; the arm is another's now; a step has refused a state;
-# another one commands; rcl has failed.
+# another one commands; rcl has not taken a message, or not published the command.
 REQUESTED, UNUSUAL, SILENT, YIELDED, REFUSED, COMMANDED, FAILED = range(7)
 # After these the last state was stepped.
 STEPPED = (YIELDED, REFUSED)
@@ -54,11 +54,12 @@ STOP, MODE, COMMAND = range(3)
 ASKED, SEQUENCE, POSTED, WHICH, ANSWER, RUNS, TELLS_EFFORTS, SYSTEM_TIME = range(8)
 SEEN, UNDER_WAY, TICKS, HEARD, TOLD, HANGS, PERIOD = range(8, 15)
 # The kind of each subscription but the first one, the words of the own publisher's GID, and whether
-# a state with the last one's stamp tells nothing.
+# a state with the last one's stamp tells nothing, unless simulated stamps are late.
 KINDS, OWN, IGNORES_REPEATED = 15, 20, 22
 # Whether only one publisher's revocation counts, and the words of its GID.
 SENTINEL_KNOWN, SENTINEL = 23, 24
-NUMBERS = 26
+UNPUBLISHED = 26  # number of commands that rcl did not publish
+NUMBERS = 27
 NOTHING, WAITS, SERVED = range(3)
 # Times of the loop, [s]: from when on a missing state is predicted, and from when on it is lost;
 # how long a wait is; when the last torque was commanded, by the steady clock, and when the last one
@@ -154,13 +155,27 @@ def spend_rate_time(r: Vector) -> None:
 
 @inlined
 def _command(
-    calls: IntArray, m: IntArray, r: FloatArray, own: Lease, tau: FloatArray, noted: Any
+    calls: IntArray,
+    m: IntArray,
+    r: FloatArray,
+    own: Lease,
+    state: FloatArray,
+    tau: FloatArray,
+    noted: Any,
 ) -> bool:
-    """Publishes the torques, if the arm is still this loop's; `noted`: where they are noted."""
+    """Publishes the torques of the last step, if the arm is still this loop's; returns whether it
+    is. Torques that rcl does not publish are not in force. `noted`: where torques are noted."""
     now = rcl.monotonic(calls)
-    if not lease.may_command(own, now):
+    m[ANSWER] = rcl.OK
+    if not lease.may_answer(own, now):
+        withdraw(state)
         return False
     m[ANSWER] = rcl.publish(calls)
+    if m[ANSWER] != rcl.OK:
+        m[UNPUBLISHED] += 1
+        withdraw(state)
+        return True
+    lease.answered(own, now)
     r[PUBLISHED_AT] = now
     spend_rate_time(r)
     if m[TELLS_EFFORTS] != 0:
@@ -322,9 +337,11 @@ def run(  # noqa: PLR0915
             rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
             outcome = step.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
             _end(m)
-            _command(calls, m, r, own, tau, noted)
+            _command(calls, m, r, own, state, tau, noted)
             if outcome >= step.BAD_STATE:
                 return SILENT
+            if m[ANSWER] != rcl.OK:
+                return FAILED
             continue
         if answer != rcl.OK:
             m[ANSWER] = answer
@@ -344,7 +361,9 @@ def run(  # noqa: PLR0915
         if stamp <= 0 or not 0.0 <= gap <= r[STATE_TIMEOUT]:
             return UNUSUAL
         missing = m[SYSTEM_TIME] != 0 and now - state_times[intake.CAME_AT] > r[STATE_GAP]
-        tells_nothing = n[layout.PREDICTING] != 0 or m[IGNORES_REPEATED] != 0 or missing
+        tells_nothing = n[layout.PREDICTING] != 0 or missing
+        if m[IGNORES_REPEATED] != 0:
+            tells_nothing |= m[SYSTEM_TIME] != 0 or not _moved(state, q)
         if gap == 0.0 and tells_nothing:
             return UNUSUAL
         _begin(m)
@@ -371,7 +390,7 @@ def run(  # noqa: PLR0915
         if outcome >= step.BAD_STATE and outcome != step.BAD_TORQUE:
             m[ANSWER] = outcome
             return REFUSED
-        if not _command(calls, m, r, own, tau, noted):
+        if not _command(calls, m, r, own, state, tau, noted):
             return YIELDED
         if outcome == step.BAD_TORQUE:
             m[ANSWER] = outcome

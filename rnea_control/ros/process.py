@@ -220,7 +220,9 @@ def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Itera
         if time.monotonic() - logged_at >= LOG_PERIOD:
             logged_at = time.monotonic()
             node.get_logger().info(text)
-        node.reports.publish(node.status("start", [(WARN, text)], {"mode": "starting"}))
+        node.publish_or_log(
+            node.reports, node.status("start", [(WARN, text)], {"mode": "starting"})
+        )
 
     try:
         with compiled_side_by_side(*modules, tell=tell):

@@ -32,6 +32,10 @@ UNPROVEN = (
 )
 
 
+def _raised(error: Exception) -> None:
+    raise error
+
+
 class RawSubscription:
     """Takes the messages of a topic as bytes, in the thread that asks for them.
 
@@ -53,6 +57,8 @@ class RawSubscription:
             not proven to do as rclpy does.
         names_publishers: whether messages tell who has sent them, and do not only tell publishers
             apart.
+        on_failure: called with what rcl answers where it does not take a message, unless the
+            context is shut down; raises it if nobody has set another function.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class RawSubscription:
         visible: bool = False,
     ) -> None:
         self.node = node
+        self.on_failure: Callable[[Exception], None] = _raised
         domain = node.context.get_domain_id()
         self._context = node.context
         if own_context:
@@ -121,11 +128,14 @@ class RawSubscription:
         try:
             if not any(self._waiting):
                 self._executor.spin_once(timeout)
-        except RCLError:
-            if self._context.ok():
-                raise
+        except RCLError as error:
+            self._fail(error)
             return None
         return self.poll()
+
+    def _fail(self, error: Exception) -> None:
+        if self._context.ok():
+            self.on_failure(error)
 
     def poll(self, index: int = 0) -> Taken | None:
         """The next message, of a further subscription if it is counted from 1; None if none
@@ -133,9 +143,8 @@ class RawSubscription:
         try:
             if self.table is not None:
                 return self.table.take(index)
-        except RCLError:
-            if self._context.ok():
-                raise
+        except RCLError as error:
+            self._fail(error)
             return None
         waiting, before = self._waiting[index], -1
         while not waiting and (kept := sum(map(len, self._waiting))) != before:

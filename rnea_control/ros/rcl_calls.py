@@ -100,6 +100,10 @@ class Proof(IntEnum):
     NOTHING, APART, BY_GID = range(3)
 
 
+class _ErrorText(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_char * 1024)]
+
+
 class _Allocator(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("a", "d", "r", "z", "s")]
 
@@ -133,6 +137,8 @@ def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL, list[int]]:
             function.argtypes = [ctypes.c_void_p] * arguments
         rcl.rcl_publisher_get_rmw_handle.restype = ctypes.c_void_p
         rcl.rcutils_get_default_allocator.restype = _Allocator
+        rcl.rcutils_get_error_string.restype = _ErrorText
+        rcl.rcutils_reset_error.restype = None
     except (TypeError, OSError, AttributeError) as error:
         raise RclUnavailable(str(error)) from error
     return rcl, libc, [c_address(each) for each in called]
@@ -163,6 +169,18 @@ def own_gid(publisher: Publisher) -> bytes | None:
     except RclUnavailable:
         return None
     return found[1:].tobytes()[:GID_SIZE]
+
+
+def last_error(status: int) -> RCLError:
+    """The error of the last call of rcl in this thread, which rcl forgets then.
+
+    Args:
+        status: what the call has answered.
+    """
+    rcl, _, _ = _libraries()
+    text = rcl.rcutils_get_error_string().text.decode(errors="replace")
+    rcl.rcutils_reset_error()
+    return RCLError(f"rcl answers {status}: {text}")
 
 
 class RclTable:
@@ -246,7 +264,7 @@ class RclTable:
         if status == TAKE_FAILED:
             return None
         if status != OK:
-            raise RCLError(f"rcl_take_serialized_message answers {status}")
+            raise last_error(status)
         return self.taken(BESIDE)
 
     def taken(self, which: int) -> Taken:

@@ -20,6 +20,7 @@ from rnea_control.control import Act, Controller, ControllerSettings, motion_wat
 from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.controller_state import LONGEST_REPEAT
+from rnea_control.control.feasibility import StatePeriod
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.motion import Ending
 from rnea_control.exceptions import ControllerError, TorqueError
@@ -46,7 +47,7 @@ CLOSE_LOOK = 0.0005
 LATE, LONGEST_CLOSE_LOOK = 0.35, 0.5
 # Between two commands without states, [s].
 PREDICTION_PERIOD = 0.004
-# After how many gaps in the states another publisher of them is followed.
+# After how many gaps in the states another publisher of them is followed, and stamps have jumped.
 SILENT_GAPS = 5.0
 GIVEN = "the sentinel commands nothing; the controller may begin"
 # Ticks of the warm-up.
@@ -102,14 +103,14 @@ class Guard(ArmLoop):
         statements: Statements,
     ) -> None:
         gap = settings.prediction_gap
+        silence = SILENT_GAPS * gap
         times = {
             native.STATE_GAP: gap,
-            native.STATE_TIMEOUT: math.inf,
+            native.STATE_TIMEOUT: silence,
             native.LONGEST_WAIT: PREDICTION_PERIOD,
             native.PREDICTION: PREDICTION_PERIOD,
             native.PUBLISHED_AT: -math.inf,
         }
-        silence = SILENT_GAPS * gap
         super().__init__(controller, command, handover, silence, times, clock, logger)
         self.numbers[native.IGNORES_REPEATED] = 1
         self.takeovers = self.refused_states = self._sent = self._heard = 0
@@ -121,6 +122,8 @@ class Guard(ArmLoop):
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
         self._applied = statements.current.applied  # the commands, as the controller says
         self._was_slow = False  # within `_fastest`, since they are applied
+        self._position = np.full(controller.model.nv, math.nan)  # of the last state
+        self._period = StatePeriod(0.0)
         self._last_round = self._heard_at = -math.inf
         self._pause = CLOSE_LOOK
         self._published = Phase.idle
@@ -392,13 +395,25 @@ class Guard(ArmLoop):
             self.refused_states += 1
             self.log.say("error", "state", str(error))
             return False
-        if states.begun and stamp == states.stamp:
+        # Machine code keeps the last position in the controller's rows.
+        last = self.controller.last_state[0] if self.holds else self._position
+        gap, repeated = states.gap(stamp), states.begun and stamp == states.stamp
+        if repeated and (self.system_time or (states.q == last).all()):
             return False  # the same state again tells nothing new
-        missing = now - states.came_at if states.begun else 0.0
-        states.place(stamp, now)
+        t = math.nan
+        if not 0.0 <= gap <= self._longest_step:
+            t = self._time_after_jump(gap)
+            words = f"the stamps of joint_states jumped by {gap:+.3f} s; time goes on without that"
+            self.log.say("warning" if self.system_time else "info", "stamps", words)
+        self._place(stamp, now, t, last)
+        self._position[:] = states.q
+        if not self._period.is_known:
+            self._period.measure(states.time, states.v)
+            shortest = self._period.shortest
+            self.numbers[native.PERIOD] = 0 if math.isnan(shortest) else round(shortest * 1e9)
         self._heard += 1
         self.handover.hear_state(states.time, now, number)
-        if missing > LONGEST_REPEAT:  # a controller that has braked may be silent meanwhile
+        if states.interval > LONGEST_REPEAT:  # a controller that has braked may be silent meanwhile
             self.handover.miss_commands(now)
         excess = np.abs(states.v) - self._fastest
         j = int(excess.argmax())

@@ -49,6 +49,7 @@ from rnea_control.ros.parameter_files import missing_section, section_of
 from rnea_control.ros.presence import FROM_SEVERAL
 from rnea_control.ros.publishers import participant
 from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rclpy_internals import RCLError
 from rnea_control.ros.retry import Chores
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import Guard, GuardSettings
@@ -156,7 +157,14 @@ class SentinelNode(ArmNode):
         with self._publishing:
             label = self.label
             states = State(label=before or label), State(label=label)
-            self._mode.publish(mode_event(self.now(), *states, self.reason))
+            try:
+                self._mode.publish(mode_event(self.now(), *states, self.reason))
+            except RCLError as error:
+                words = f"~/mode was not published: {error}; the next heartbeat tries again"
+                if self.guard is None:
+                    self.note_failure(words)
+                else:  # this may be its thread, which logs by its queue alone
+                    self.guard.log.say("error", "mode", words)
 
     def destroy_node(self) -> None:
         """Takes the node down; a guard that commands leaves the gravity torque."""
@@ -364,6 +372,7 @@ class SentinelNode(ArmNode):
                 "takeovers": str(guard.takeovers),
                 "given back after a pause": str(guard.give_backs.count),
                 "commands sent": str(guard.commands_sent),
+                "commands not published": str(guard.unpublished),
                 "ticks without the interpreter": str(guard.numbers[TICKS]),
                 "states refused": str(guard.refused_states),
                 "fastest joint": f"{guard.speed:.3g}",
@@ -372,7 +381,7 @@ class SentinelNode(ArmNode):
             values["differs"] = self.differs
         differs = [(ERROR, self.differs)] if self.differs else []
         found = [self._finding(), *differs, *self.new_failures()]
-        self.reports.publish(self.status("guard", found, values))
+        self.publish_or_log(self.reports, self.status("guard", found, values))
         self._chores.do()
 
     def _look_for_controller(self) -> None:

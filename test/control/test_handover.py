@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from handover_world import publishes
 
 from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Handover, HandoverTimes, Phase
 from rnea_control.control.lease import FRESH_STATES
@@ -36,7 +37,7 @@ class Clocks:
         return -1
 
     def may_command(self) -> bool:
-        return self.sides[-1].may_command(self.now)
+        return publishes(self.sides[-1], self.now)
 
 
 def owning(label: str, simulated: bool = False) -> Handover:
@@ -165,9 +166,9 @@ def test_states_that_did_not_come_tell_of_the_pause_too(
     for number in range(5):
         now = 100.0 + number * PERIOD
         controller.hear_state(now - 95.0, now, number)
-        assert controller.may_command(now)
+        assert publishes(controller, now)
     controller.hear_state(now + away - 95.0, now + away, 5 + missed)
-    assert controller.may_command(now + away) is not lost
+    assert publishes(controller, now + away) is not lost
 
 
 def test_owner_that_was_away_yields_to_the_first_command(controller, owner: Clocks) -> None:
@@ -196,9 +197,9 @@ def test_without_a_guard_the_lease_does_not_count(
 def test_an_owner_alone_answers_however_long_its_tick_took() -> None:
     owner = owning("")
     owner.hear_state(5.0, 100.0)
-    assert owner.may_command(100.0)
+    assert publishes(owner, 100.0)
     owner.hear_state(5.004, 100.004)
-    assert owner.may_command(100.1)  # it had no CPU while it computed
+    assert publishes(owner, 100.1)  # it had no CPU while it computed
 
 
 def test_states_that_waited_are_told_by_the_clock_however_slowly_they_come() -> None:
@@ -209,7 +210,7 @@ def test_states_that_waited_are_told_by_the_clock_however_slowly_they_come() -> 
     for _ in range(8):
         clocks.now, clocks.stamp = clocks.now + 0.004, clocks.stamp + PERIOD
         owner.hear_state(clocks.stamp, clocks.now)
-        assert owner.commanding and not owner.may_command(clocks.now)
+        assert owner.commanding and not publishes(owner, clocks.now)
     clocks.stamp += 1.024
     clocks.run(PERIOD)
     assert owner.reason.startswith("it was away for")
@@ -276,11 +277,11 @@ def test_hand_back(clocks: Clocks, sentinel: Handover, controller: Handover) -> 
     clocks.sides = (controller, sentinel)
     clocks.run(PERIOD)
     controller.hear_mode(clocks.now, "revoking")
-    assert sentinel.give(clocks.now) and not sentinel.may_command(clocks.now)
+    assert sentinel.give(clocks.now) and not publishes(sentinel, clocks.now)
     assert not sentinel.give(clocks.now)
     assert not controller.receive(clocks.now, clocks.now - 0.11)
     assert controller.receive(clocks.now, clocks.now - 0.09)
-    assert controller.may_command(clocks.now)
+    assert publishes(controller, clocks.now)
     assert clocks.run(1.0) == pytest.approx(196, abs=1)  # nothing was heard of the controller
 
 
@@ -289,7 +290,7 @@ def test_controller_that_begins_beside_a_sentinel_listens() -> None:
     clocks = Clocks(controller)
     clocks.run(0.01)
     controller.start(clocks.now, alone=False)
-    assert not controller.may_command(clocks.now)
+    assert not publishes(controller, clocks.now)
     assert clocks.run(0.05, command=True) == -1
     assert clocks.run(1.0) == pytest.approx(31, abs=1)
 
@@ -299,9 +300,9 @@ def test_controller_that_began_alone_yields_to_a_sentinel_that_commands() -> Non
     clocks = Clocks(controller)
     clocks.run(0.01)
     controller.start(clocks.now, alone=True)
-    assert controller.may_command(clocks.now)
+    assert publishes(controller, clocks.now)
     controller.hear_mode(clocks.now, "commanding")
-    assert not controller.may_command(clocks.now)
+    assert not publishes(controller, clocks.now)
     assert clocks.run(1.0) == pytest.approx(31, abs=1)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from tiny_kernel import PACKAGE, result
@@ -29,7 +32,7 @@ def test_second_start_compiles_nothing(start, folder: Path) -> None:
     assert second["files"] == first["files"]
     program = "import sys, tiny; sys.exit('numba.np.linalg' in sys.modules)"  # sets the compiler up
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{PACKAGE.parent}"}
-    # From another folder: sources in the present one would be compiled anew.
+    # Not in the repository, whose sources Python would import.
     subprocess.run([sys.executable, "-c", program], env=environment, cwd=folder, check=True)
 
 
@@ -101,6 +104,59 @@ compiler.CompileResult._rebuild = _rebuild
 """)
     assert told["value"] == 6.0
     assert "cannot be used (KeyError('of another kind'))" in told["said"][0]
+
+
+def test_kernel_under_the_name_of_another_one_is_not_used(start, folder: Path) -> None:
+    (before,) = start()["files"]
+    of_another = before.read_bytes()
+    replace(folder, "numbers_of_it.py", "3.0", "4.0")
+    (path,) = start()["files"]
+    assert path != before
+    path.write_bytes(of_another)  # whose checksum is correct
+    told = start()
+    assert (told["value"], told["compiled"]) == (8.0, 1)
+    assert any(f"{path} is damaged" in text for text in told["said"])
+
+
+@pytest.mark.parametrize("place", [os.mkfifo, os.mkdir], ids=["named pipe", "folder"])
+def test_what_is_no_file_does_not_hold_up_a_start(
+    start, folder: Path, place: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """Beside a named pipe that nobody writes to, a process would wait for ever."""
+    elsewhere = {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
+    (path,) = start(**elsewhere)["files"]
+    path.unlink()
+    place(path)
+    with deadline():
+        told = start(**elsewhere)
+        again = start(**elsewhere)
+    assert any(f"{path} is not used: it is no regular file" in text for text in told["said"])
+    assert (told["value"], told["compiled"], again["value"], again["compiled"]) == (6.0, 1, 6.0, 0)
+
+
+def test_named_pipe_in_place_of_the_lock_holds_up_no_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(side_by_side, "directories", lambda source: [tmp_path])
+    os.mkfifo(tmp_path / side_by_side.LOCK)
+    with deadline():
+        assert side_by_side._lock() is None
+
+
+@contextmanager
+def deadline() -> Iterator[None]:
+    """Fails where a wait would last for ever."""
+
+    def fail(number: int, frame: FrameType | None) -> None:
+        pytest.fail("it waits for ever")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(60)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def unwritable(folder: Path) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,16 @@ def placed(stamps: list[int], counts: list[int] | None = None, step: int = 1000)
         hear.intake.place(stamp * 1000, 0.001 * k, step=step * 1000)
         times.append(1e6 * hear.intake.time)
     return np.array(times)
+
+
+def test_clock_that_is_set_back_makes_no_stamp_late() -> None:
+    """Whoever says at which time a state is knows that its stamp has jumped."""
+    intake = StateIntake(["joint"], SILENCE)
+    for k, stamp in enumerate((7_000_000_000, 7_001_000_000, 5_000_000_000)):
+        intake.place(stamp, 0.001 * k, 0.001 if stamp < 7_000_000_000 else math.nan)
+    assert intake.most_ahead() == 0.0
+    intake.place(5_001_000_000, 0.003)
+    assert intake.time == pytest.approx(0.002)
 
 
 def late_stamps(rng: np.random.Generator, states: int = 20_000) -> np.ndarray:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from planar_arm import gravity_torque
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
+from rclpy.time import Time
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -107,8 +108,39 @@ class Commanded(Repeated):
         return Taken(message(*self._commands.pop())) if index and self._commands else None
 
 
-def state(stamp: int, speed: float = 1.0) -> bytes:
-    message = JointState(name=list(MODEL.joint_names), position=[0.3, -0.4], velocity=[speed, 0.0])
+class Stamped(Repeated):
+    """An arm that moves, and a controller that commands it with each state for the first half.
+
+    Attributes:
+        given: how many states have come.
+    """
+
+    def __init__(self, stamps: list[int]) -> None:
+        super().__init__(b"")
+        self._stamps, self.given, self._commands = stamps, 0, 0
+
+    @property
+    def all_given(self) -> bool:
+        return self.given == len(self._stamps)
+
+    def take(self, timeout: float) -> Taken | None:
+        time.sleep(0.001)
+        if self.all_given:
+            return None
+        self.given += 1
+        self._commands = self.given < len(self._stamps) // 2
+        q = [0.3 + 1e-4 * self.given, -0.4]
+        return Taken(state(7 * 10**12 + self._stamps[self.given - 1], 0.1, q))
+
+    def poll(self, index: int = 0) -> Taken | None:
+        if not (index and self._commands):
+            return None
+        self._commands = 0
+        return Taken(message(0.5 + 1e-3 * self.given, 0.0))
+
+
+def state(stamp: int, speed: float = 1.0, q: Sequence[float] = (0.3, -0.4)) -> bytes:
+    message = JointState(name=list(MODEL.joint_names), position=list(q), velocity=[speed, 0.0])
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
     return serialize_message(message)
 
@@ -119,7 +151,21 @@ def guard_that_commands(states: Repeated, commands: Commands, **safety: object) 
     return guard
 
 
-def guard_of(states: Repeated | RawSubscription, commands: Commands, **safety: object) -> Guard:
+class SimulatedClock:
+    """Of a node with use_sim_time."""
+
+    ros_time_is_active = True
+
+    def now(self) -> Time:
+        return Time(nanoseconds=7 * 10**12)
+
+
+def guard_of(
+    states: Repeated | RawSubscription,
+    commands: Commands,
+    clock: ROSClock | SimulatedClock | None = None,
+    **safety: object,
+) -> Guard:
     limits = replace(SafetySettings.none(MODEL.nv), **safety)
     settings = ControllerSettings(Gains.uniform(MODEL.nv, 100.0, 20.0), safety=limits)
     controller = Controller(MODEL, settings)
@@ -130,7 +176,7 @@ def guard_of(states: Repeated | RawSubscription, commands: Commands, **safety: o
         handover,
         CommandWatch(MODEL.joint_names, MODEL.effort_limit),
         GuardSettings(1.5, GAP),
-        ROSClock(),
+        clock or ROSClock(),
         get_logger("guard"),
         lambda label: commands.reasons.append(guard.handover.reason),
         Statements(),
@@ -187,6 +233,32 @@ def test_wrong_command_or_too_fast_an_arm_is_taken_over(speed, torque, words: st
     assert np.isfinite(commands.sent).all()
     # It begins with the torque that the hardware applies: the last one, or the effort limit.
     assert commands.sent[0][0] == pytest.approx(100.0 if torque else 0.5, abs=1.0)
+
+
+PERIOD = 10**6  # of the stamps [ns]
+STATES = 600
+CHANGED = 150  # state from which on the clock is another
+DUE = [PERIOD * k for k in range(STATES)]
+# Stamps that are late from some state on, as the bridge of /clock is; and stamps of a clock that is
+# set while the arm moves.
+CLOCKS = {
+    "late": [min(due, CHANGED * PERIOD) for due in DUE],
+    "an hour back": [due - 3600 * 10**9 * (due > CHANGED * PERIOD) for due in DUE],
+    "an hour ahead": [due + 3600 * 10**9 * (due > CHANGED * PERIOD) for due in DUE],
+}
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_silent_controller_is_replaced_whatever_the_clock_of_the_stamps_does(clock: str) -> None:
+    simulated = SimulatedClock() if clock == "late" else None
+    states, commands = Stamped(CLOCKS[clock]), Commands()
+    guard = guard_of(states, commands, simulated, torque_rate_limit=np.full(MODEL.nv, RATE))
+    guard.handover.times = replace(guard.handover.times, arming=0.2, timeout=0.05)
+    run(guard, lambda: guard.holds or states.all_given)
+    assert guard.takeovers == 1 and states.given > STATES // 2
+    # Its time goes on with the states, however late these are on a busy computer.
+    assert guard.states.time == pytest.approx(1e-3 * states.given, abs=0.02)
+    assert np.abs(np.diff(commands.sent[:-1], axis=0)).max(initial=0.0) < RATE
 
 
 @pytest.mark.parametrize("speed", [1.0, 0.0])
