@@ -170,7 +170,7 @@ def test_what_is_wrong_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         )
         empty.said("Does the YAML file set a parameter to []")
         assert "Traceback" not in empty.output
-        refused.said("parameter 'contol_law' is not known and has no effect; is it misspelt?")
+        refused.said("parameter 'contol_law' is not known and has no effect; is it misspelled?")
         no_effect = "gains.finger.d, gains.finger.p: no effect, as 'finger' is not in `joints`"
         refused.said(no_effect)
         assert refused.output.count("misspelt") == 1
