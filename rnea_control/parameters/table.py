@@ -87,7 +87,7 @@ LIMITS = (
     tuned("max_position_errors.<joint>", float, DEFAULT,
         "largest distance of the joint from its desired position; beyond it the motion ends, and "
         "the arm brakes and holds where it is", "rad or m", above=0.0, zero_is_none=True, special=(
-            DEFAULT, "0.3 rad; for a sliding joint 0.03 m, at most a tenth of its range", NAN
+            DEFAULT, "0.3 rad; sliding joints 0.03 m, at most a tenth of the range", NAN
         )),
     tuned("saturation_timeout", float, 0.5,
         "time at its limit after which a torque ends the motion: the arm brakes and holds where it "
