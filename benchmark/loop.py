@@ -252,7 +252,7 @@ def tables() -> list[Table]:
     how_measured = (
         f"{ROUNDS} rounds of {SECONDS:.0f} s for each row; a figure is the median of the rounds' "
         "figures, and the worst that of all; host: the CPU time that a virtual machine's host kept "
-        f"from it. The CPUs were {kept}, but for the rows that say so; cpu_dma_latency does that. "
+        f"from it. The CPUs were {kept}, except in rows that say otherwise, by cpu_dma_latency. "
         f"{scheduling}."
     )
     rates = [(250.0, AWAKE), (1000.0, AWAKE), (1000.0, SLEEPING), (2000.0, AWAKE), (4000.0, AWAKE)]
@@ -266,9 +266,10 @@ def tables() -> list[Table]:
     busy.notes.append(
         "A Python loop: a thread of pure Python in the controller's process, and in the floor's. "
         "Goals, trajectories, parameters and descriptions as load.py sends them; 10 000 parameters "
-        "at once are refused. With goals and chunks somebody listens to controller_state and "
-        "torque_terms at 100 Hz. " + how_measured
+        "at once are refused. With goals and chunks, controller_state and torque_terms have a "
+        "subscriber at 100 Hz."
     )
+    busy.notes.append(how_measured)
     return [quiet, busy]
 
 
