@@ -111,7 +111,7 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 def _notes(
     arm: gazebo.Arm, start: Mapping[str, float], classic: Sequence[str], shows: bool
 ) -> list[str]:
-    """What was chosen or changed on behalf of the user, a sentence each."""
+    """Choices and changes that the launch file has made, a sentence each."""
     notes = ["the arm starts at " + ", ".join(f"{name} {at:.3g}" for name, at in start.items())]
     if arm.overridden:
         notes.append(arm.overridden)
