@@ -22,7 +22,8 @@ from rnea_control.identification.motion import motion_of
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel, RobotModelWarning
 
-RATE, NOISE = 250.0, 0.02
+RATE = 250.0  # states a second [Hz]
+NOISE = 0.02  # standard deviation of the effort noise [effort limits]
 STRIBECK_SPEED = 0.05  # [rad/s]
 
 Disturbance = Callable[[RobotModel, Recording], Recording]
@@ -38,13 +39,13 @@ def with_12_bits(robot: RobotModel, recording: Recording) -> Recording:
 
 
 def with_ripple(robot: RobotModel, recording: Recording) -> Recording:
-    """Of half a percent of the effort limits, eight times a turn."""
+    """Adds torque ripple of half a percent of the effort limits, eight times a turn."""
     ripple = 0.005 * robot.effort_limit * np.sin(8.0 * recording.q)
     return replace(recording, effort=recording.effort + ripple)
 
 
 def with_stribeck_friction(robot: RobotModel, recording: Recording) -> Recording:
-    """Half as much again of the dry friction where a joint hardly moves."""
+    """Increases the dry friction by half at low speed."""
     more = 0.5 * robot.friction * np.exp(-((recording.v / STRIBECK_SPEED) ** 2))
     return replace(recording, effort=recording.effort + more * np.sign(recording.v))
 
@@ -62,7 +63,7 @@ CASES: dict[str, tuple[float, float, Disturbance]] = {
 
 
 def noise(shape: tuple[int, ...], correlation: float, rng: np.random.Generator) -> np.ndarray:
-    """Of variance 1; its correlation falls to 1/e in so many seconds."""
+    """Noise of variance 1; its correlation falls to 1/e in `correlation` [s]."""
     white = rng.standard_normal(shape)
     if not correlation:
         return white

@@ -1,4 +1,4 @@
-"""What the momentum observer sees of the demo's motion and of collisions, on a simulated Panda.
+"""Residual of the momentum observer in the demo's motion and in collisions, on a simulated Panda.
 
 The arm is MuJoCo's, at 1 kHz, under computed torque; the observer has the model of the URDF. This
 is where its default gain and `motion_bounds.driving_torque` come from. Its time is part of a
@@ -24,10 +24,10 @@ from rnea_control.simulation.urdf_for_mujoco import ModelErrors
 GAIN = 25.0
 RATE = 1000.0
 SETTLING = 0.5
-# When something happens to the arm, [s]: it then moves fast.
-COLLISION = 3.3
-STOP_STIFFNESS, STOP_DAMPING = 1e4, 50.0
-BOUND = 0.25  # part of the effort limits
+COLLISION = 3.3  # time of the collision, in fast motion [s]
+STOP_STIFFNESS = 1e4  # stiffness of a hard stop [Nm/rad]
+STOP_DAMPING = 50.0  # damping of a hard stop [Nm s/rad]
+BOUND = 0.25  # bound of the residual [effort limits]
 SENSITIVE = np.array([3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0])
 
 External = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
@@ -38,11 +38,12 @@ class Case:
     """One run of the demo's motion.
 
     Attributes:
-        errors: how the arm differs from the model.
+        errors: difference between the arm and the model.
         delay: states after which a command takes effect, beyond the first.
-        noise: standard deviation of the measured velocity, [rad/s].
-        external: torque of time, positions and velocities, shape (nv,), [Nm].
-        gain: of the observer, [1/s].
+        noise: standard deviation of the measured velocity [rad/s].
+        external: external torque as a function of time, positions and velocities, shape (nv,),
+            [Nm].
+        gain: gain of the observer [1/s].
     """
 
     errors: ModelErrors | None = None

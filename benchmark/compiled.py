@@ -17,15 +17,13 @@ from rnea_control.compiled.programs import Program, trace
 from rnea_control.dynamics import Workspace, rnea
 
 ROBOTS = {"ur5_robot": None, "panda": PANDA_JOINTS, "talos_reduced": None}
-# Numbers in an array of many samples.
-NUMBERS = 14_000_000
-# So many samples by a loop in Python.
-FEWER = 2_000
+NUMBERS = 14_000_000  # numbers in an array of many samples
+FEWER = 2_000  # samples of a loop in Python
 ROUNDS = 21
 
 
 def tables() -> list[Table]:
-    """What compiling takes, one sample a call, and many."""
+    """Tables of the compilation, of one sample a call, and of many samples a call."""
     return [_compilation(), _alone(), _bulk()]
 
 

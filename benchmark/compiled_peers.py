@@ -25,8 +25,7 @@ from rnea_control.model import RobotModel
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 
 SAMPLES = 200_000
-# So many of them by loops in Python and by JAX.
-FEWER = 10_000
+FEWER = 10_000  # samples of loops in Python and of JAX
 ROUNDS = 15
 CORES = os.cpu_count() or 1
 

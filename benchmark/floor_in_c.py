@@ -21,7 +21,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 
 def available() -> bool:
-    """Whether it can be compiled here."""
+    """True if the floor can be compiled."""
     return COMPILER is not None and _includes() != []
 
 

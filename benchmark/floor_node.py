@@ -1,7 +1,7 @@
 """The floor of the loop benchmark: answers every joint state with the same bytes.
 
-What is left when nothing is decoded, computed or encoded: rclpy's wait set, the middleware, and the
-waking of threads.
+It decodes, computes and encodes nothing: the remaining time is that of rclpy's wait set, of the
+middleware, and of waking threads.
 """
 
 from __future__ import annotations

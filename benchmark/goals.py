@@ -23,7 +23,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
-POINTS, STEP = 1000, 0.002
+POINTS = 1000  # points of a goal
+STEP = 0.002  # time between two points [s]
 
 
 def main(results: Path) -> None:

@@ -25,16 +25,14 @@ from rnea_control.model import RobotModel
 
 COUNTS = (100_000, 1_000_000)
 RATE = 1000.0
-NOISE = 0.02  # of the effort limits
-# With the peer: it computes its regressors in a loop of Python, and takes all of them at once.
-PEER_SAMPLES = 5_000
+NOISE = 0.02  # standard deviation of the effort noise [effort limits]
+PEER_SAMPLES = 5_000  # samples beside the peer, which computes all regressors in a loop of Python
 ROUNDS = 5
-# Far above this velocity the peer's sign and our tanh are the same friction, [rad/s].
-FAST = 0.1
+FAST = 0.1  # velocity far above which the peer's sign and our tanh give the same friction [rad/s]
 
 
 def tables() -> list[Table]:
-    """One of many samples, and one beside the peer."""
+    """A table of many samples, and a table beside the peer."""
     found = [_bulk()]
     if importlib.util.find_spec("figaroh") is not None:
         found.append(_beside_figaroh())
@@ -86,7 +84,7 @@ def _bulk() -> Table:
 
 
 def _identified(count: int) -> tuple[str, ...]:
-    """The row of so many samples."""
+    """The row of `count` samples."""
     model = load("panda", PANDA_JOINTS)
     identify(model, motion_of(_recording(10_000)))  # compiles
     recording = _recording(count)
@@ -162,7 +160,7 @@ def _beside_figaroh() -> Table:
 
 
 class _Peer:
-    """What FIGAROH asks of a robot."""
+    """The interface of a robot for FIGAROH."""
 
     def __init__(self, model: object) -> None:
         self.model = model

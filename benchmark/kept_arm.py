@@ -1,11 +1,11 @@
-"""Whether the arm stays with its controller on a machine that is busy with everything else.
+"""Counts how often the sentinel takes the arm on a machine that is busy with other work.
 
 `rnea_controller` and `rnea_sentinel` with their defaults, and in turns with them the floor in C,
-answer states that come each millisecond. The controller follows goals of 1000 points all the time,
-and gets 10 000 parameters at once each second; 50 MB come on robot_description; three processes
-have participants join and leave; and a busy loop for each CPU runs. The sentinel takes an arm that
-gets no command for `command_timeout`. The floor has no sentinel: it counts as if it had lost its
-arm whenever no command of it came for so long. One round in five is the floor's as well.
+answer states of a period of one millisecond. The controller follows goals of 1000 points all the
+time, and receives 10 000 parameters at once each second; 50 MB arrive on robot_description; in
+three processes participants join and leave; and a busy loop runs on each CPU. The sentinel takes an
+arm that gets no command for `command_timeout`. The floor has no sentinel: it has lost its arm
+whenever its commands were missing for `command_timeout`. Every fifth round is the floor's.
 
     python kept_arm.py [minutes of the controller]
 """
@@ -28,21 +28,24 @@ from benchmark_robots import PANDA_JOINTS, urdf_path
 from lost_answers import JOINER, JOINING_PROCESSES
 from table import Table
 
-MINUTES, ROUND = 30.0, 60.0
+MINUTES = 30.0  # default time of the controller [min]
+ROUND = 60.0  # length of a round [s]
 FLOOR_EVERY = 5  # rounds of the controller for one of the floor
-PERIOD, TIMEOUT = 0.001, 0.015  # of the states, and the default of command_timeout, [s]
-PAUSE = 0.005  # of the machine: this process, at priority 70, slept so much longer, [s]
+PERIOD = 0.001  # period of the states [s]
+TIMEOUT = 0.015  # default of command_timeout [s]
+PAUSE = 0.005  # excess sleep of this process, at priority 70, that counts as a pause [s]
 LOADS = ("parameters", "descriptions")
 
 
 @dataclass
 class Count:
-    """Of one round.
+    """Counts of one round.
 
     Attributes:
-        states, lost: how many were sent, and how often no command came for `TIMEOUT`.
-        longest: without a command, [s].
-        pauses: of the machine.
+        states: number of states sent.
+        lost: number of times without a command for `TIMEOUT`.
+        longest: longest time without a command [s].
+        pauses: number of pauses of the machine.
     """
 
     states: int = 0
@@ -52,7 +55,7 @@ class Count:
 
 
 def watch(seconds: float) -> Count:
-    """Sends states for so long, whatever comes, and takes the commands."""
+    """Publishes states for `seconds`, with or without commands, and receives the commands."""
     hardware, count = loop.hardware, Count()
     due = answered = time.perf_counter()
     end, waits = due + seconds, False

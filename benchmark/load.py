@@ -1,10 +1,10 @@
 """The loads of the loop benchmark, each a process beside the controller.
 
-- goals: 1000 points by the action ten times a second, each goal replaced by the next one; somebody
-  listens to controller_state and torque_terms.
-- chunks: sixteen positions on the topic fifty times a second, upsampled; somebody listens as well.
+- goals: 1000 points by the action ten times a second, each goal replaced by the next;
+  controller_state and torque_terms have a subscriber.
+- chunks: sixteen positions on the topic fifty times a second, upsampled; with the same subscriber.
 - long_trajectories: 100 000 points on the topic once a second.
-- parameters: 10 000 at once, once a second; the controller refuses so many.
+- parameters: 10 000 at once, once a second, which the controller refuses.
 - descriptions: 50 MB on robot_description, twice a second.
 """
 
@@ -29,12 +29,17 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 CONTROLLER = "rnea_controller"
-POINTS, CHUNK, LONG, MANY, LARGE = 1000, 16, 100_000, 10_000, 50_000_000
-PERIOD, CHUNK_PERIOD = 0.1, 0.02
+POINTS = 1000  # points of a goal
+CHUNK = 16  # points of a chunk
+LONG = 100_000  # points of a long trajectory
+MANY = 10_000  # parameters of a request
+LARGE = 50_000_000  # size of a robot description [bytes]
+PERIOD = 0.1  # time between two goals [s]
+CHUNK_PERIOD = 0.02  # time between two chunks [s]
 
 
 def trajectory(points: int, period: float, fields: tuple[str, ...]) -> JointTrajectory:
-    """So many points at rest where the arm is."""
+    """A trajectory of `points` points at the start position, at rest."""
     message = JointTrajectory(joint_names=list(PANDA_JOINTS))
     values = {name: array("d", bytes(56)) for name in fields}
     values["positions"] = array("d", START)
@@ -46,7 +51,7 @@ def trajectory(points: int, period: float, fields: tuple[str, ...]) -> JointTraj
 
 
 def listen(node: Node) -> None:
-    """Has the controller publish its state."""
+    """Subscribes to the controller's state, so that it is published."""
     from control_msgs.msg import JointTrajectoryControllerState  # noqa: PLC0415
 
     for kind, topic in (

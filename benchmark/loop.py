@@ -4,11 +4,11 @@ This process plays the hardware: it sends a state, waits for the command, and se
 when it is due, or at once if the command came later. The controllers take turns in short rounds,
 all with the same real-time set-up. Two floors answer with fixed bytes: one in C, on rcl (floor.c,
 where there is a compiler), and one on rclpy (floor_node.py). The CPUs are kept from sleeping, as
-cyclictest does: else it is mostly their waking that is measured, which the rows "CPUs sleeping"
+cyclictest does: without this the measurement is mostly their waking, which the rows "CPUs sleeping"
 show. All use the transports that docs/middleware.md advises. SOAK=600 in the environment runs
-rnea_controller alone for so many seconds instead.
+rnea_controller alone for 600 seconds instead.
 
-The second table is of what is asked of a controller that commands the arm (load.py).
+The second table has requests to a controller that commands the arm (load.py).
 """
 
 from __future__ import annotations
@@ -40,20 +40,24 @@ from table import Table
 
 from rnea_control.ros.raw_subscription import RawSubscription
 
-OURS, PLAIN, FLOOR = "rnea_controller", "plain rclpy node", "floor in rclpy: fixed bytes"
+OURS = "rnea_controller"
+PLAIN = "plain rclpy node"
+FLOOR = "floor in rclpy: fixed bytes"
 FLOOR_IN_C = "floor in C: fixed bytes"
 PEERS = {PLAIN: "plain_node.py", FLOOR: "floor_node.py", FLOOR_IN_C: "floor_in_c.py"}
 ROUNDS = 3
 SECONDS = 3.0
-WARM_UP, LOAD_WARM_UP = 1.0, 3.0
-# Above the controller's, so that it is not its own waiting that is measured.
+WARM_UP = 1.0  # time before the measurement [s]
+LOAD_WARM_UP = 3.0  # time before the measurement with a load [s]
+# Above the controller's priority, so that delays of this process are not measured.
 PRIORITY = 70
-GIVE_UP = 1.0
+GIVE_UP = 1.0  # time limit for the answer to a state [s]
 DIAGNOSTICS_KEPT = 10
 FOLDER = Path(__file__).parent
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
-AWAKE, SLEEPING = "", ", CPUs sleeping"
-# What is asked of the controller meanwhile, by load.py.
+AWAKE = ""
+SLEEPING = ", CPUs sleeping"
+# Loads during the measurement, from load.py.
 LOADS = {
     ", a Python loop in its process": (),
     ", 1000-point goals": ("goals",),
@@ -64,7 +68,7 @@ LOADS = {
     ", all of these, CPUs busy": ("goals", "long_trajectories", "parameters", "descriptions"),
 }
 PYTHON_LOOP, *_, ALL = LOADS
-# Has a thread of pure Python run beside what it runs, once the file BEGIN is there.
+# Runs a module, with a thread of pure Python once the file BEGIN exists.
 BESIDE_A_LOOP = """
 import os, runpy, sys, threading, time
 
@@ -130,7 +134,7 @@ class Hardware:
 
 @contextmanager
 def process(*arguments: str) -> Iterator[subprocess.Popen]:
-    """A process beside this one, at the priority that processes have."""
+    """Runs another Python process at normal priority; terminates it at the end."""
     started = subprocess.Popen(
         [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -178,15 +182,15 @@ def cpu_time(pid: int) -> float:
 
 
 class Round(NamedTuple):
-    """What was measured of one controller for a few seconds."""
+    """Measurement of a controller in one round."""
 
-    trips: np.ndarray  # round trips, [s]
-    cpu: float  # CPU time a tick, [s]
-    kept: float  # CPU time that the host of a virtual machine kept from it, [s]
+    trips: np.ndarray  # round trips [s]
+    cpu: float  # CPU time a tick [s]
+    kept: float  # CPU time that the host of a virtual machine withheld [s]
 
 
 def stolen() -> float:
-    """CPU time that the host of a virtual machine has kept from it so far, [s]."""
+    """CPU time that the host of a virtual machine has withheld so far [s]."""
     ticks = int(Path("/proc/stat").read_text().split("\n", 1)[0].split()[8])
     return ticks / os.sysconf("SC_CLK_TCK")
 
@@ -252,7 +256,7 @@ def tables() -> list[Table]:
     how_measured = (
         f"{ROUNDS} rounds of {SECONDS:.0f} s for each row; a figure is the median of the rounds' "
         "figures, and the worst that of all; host: the CPU time that a virtual machine's host kept "
-        f"from it. The CPUs were {kept}, but for the rows that say so; cpu_dma_latency does that. "
+        f"from it. The CPUs were {kept}, except in rows that say otherwise, by cpu_dma_latency. "
         f"{scheduling}."
     )
     rates = [(250.0, AWAKE), (1000.0, AWAKE), (1000.0, SLEEPING), (2000.0, AWAKE), (4000.0, AWAKE)]
@@ -266,9 +270,10 @@ def tables() -> list[Table]:
     busy.notes.append(
         "A Python loop: a thread of pure Python in the controller's process, and in the floor's. "
         "Goals, trajectories, parameters and descriptions as load.py sends them; 10 000 parameters "
-        "at once are refused. With goals and chunks somebody listens to controller_state and "
-        "torque_terms at 100 Hz. " + how_measured
+        "at once are refused. With goals and chunks, controller_state and torque_terms have a "
+        "subscriber at 100 Hz."
     )
+    busy.notes.append(how_measured)
     return [quiet, busy]
 
 

@@ -1,16 +1,16 @@
-"""Who loses answers while other processes join and leave: a count on both sides.
+"""Counts lost answers on both sides while other processes join and leave.
 
-This process plays the hardware: it sends a state each millisecond and waits for its command, for
-`LONGEST_WAIT`. A floor in a process of its own answers each with its count of the state that it
-took and of the commands that it sent before. So a state without an answer in time was never taken,
-or its command was sent and never received, or it came late. Beside them three processes let
+This process simulates the hardware: it publishes a state each millisecond and waits for its command
+for up to `LONGEST_WAIT`. A floor in another process answers each state with the number of the state
+and the count of its earlier commands. So a state without an answer in time was never received, or
+its command was never received, or the command was late. At the same time, in three processes,
 participants join and leave the domain, some four a second.
 
     python lost_answers.py [seconds of each case]
 
-Each case gives Fast DDS another profile. All keep to the loopback interface. What is varied is
-`healthy_check_timeout_ms` of the shared-memory transport: who writes to another participant's port
-for the first time may wait a third of it, and its `publish` too.
+Each case gives Fast DDS another profile, on the loopback interface. The cases differ in
+`healthy_check_timeout_ms` of the shared-memory transport: the first write to another participant's
+port, and with it `publish`, may take a third of this time.
 """
 
 from __future__ import annotations
@@ -38,16 +38,15 @@ from table import Table
 
 from rnea_control.ros.raw_subscription import RawSubscription
 
-# Between states, and until a state counts as not answered, or as answered late, [s].
-PERIOD, LONGEST_WAIT, LATE = 0.001, 0.2, 0.02
-# How long the floor waits for a state before it looks again, [s].
-TAKE = 0.05
-# States answered in a row after which the count begins, and how long that may take, [s].
-START_UP, LONGEST_START = 200, 60.0
+PERIOD = 0.001  # time between two states [s]
+LONGEST_WAIT = 0.2  # time after which a state counts as not answered [s]
+LATE = 0.02  # time after which an answer counts as late [s]
+TAKE = 0.05  # timeout of the floor's wait for a state [s]
+START_UP = 200  # states answered in a row after which the count begins
+LONGEST_START = 60.0  # time limit for these states [s]
 JOINING_PROCESSES = 3
-# For how long each case is counted by default, [s].
-TABLE_SECONDS = 60.0
-# Fast DDS 3 reads one of them, and 2 the other.
+TABLE_SECONDS = 60.0  # default time of each case [s]
+# Fast DDS 3 reads the first variable, Fast DDS 2 the second.
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 OUR_PROFILE = str(Path(__file__).parents[1] / "config" / "fastdds_localhost.xml")
 SHARED_MEMORY = """<transport_descriptor><transport_id>shm</transport_id><type>SHM</type>
@@ -65,9 +64,13 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 STATES = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# The counts in a command.
-NUMBERS = "=5d"
-STATE, COMMAND, OVERSLEPT, LONGEST_PUBLISH, OLDEST = range(5)
+NUMBERS = "=5d"  # format of the numbers in a command
+# Indices of the numbers in a command.
+STATE = 0  # number of the answered state
+COMMAND = 1  # count of the commands before
+OVERSLEPT = 2  # count of states that were found by a timeout
+LONGEST_PUBLISH = 3  # longest `publish` of a command [s]
+OLDEST = 4  # largest age of a state when it was received [s]
 JOINER = """
 import random, time
 import rclpy
@@ -153,7 +156,7 @@ class Joiners:
 
 @dataclass
 class Tally:
-    """What the hardware counts."""
+    """Counts of the hardware's side."""
 
     states: int = 0
     answered: int = 0
@@ -165,14 +168,14 @@ class Tally:
     answer: tuple[float, ...] = (0.0, -1.0, 0.0, 0.0, 0.0)
 
     def follow(self, answer: tuple[float, ...]) -> None:
-        """Takes the counts of the next command that came."""
+        """Adds the counts of the next command received."""
         commands = int(answer[COMMAND] - self.answer[COMMAND]) - 1
         self.never_received += commands
         self.never_taken += int(answer[STATE] - self.answer[STATE]) - 1 - commands
         self.answer = answer
 
     def numbers(self, joined: int) -> dict[str, float]:
-        """What it has counted, times in [ms] and [us]."""
+        """All counts, with times in [ms] and [us]."""
         return {
             "states": self.states,
             "joined": joined,
@@ -201,7 +204,7 @@ REPORT = """\
 
 
 def count(seconds: float) -> None:
-    """Plays the hardware for so long, and prints what it counted as JSON."""
+    """Simulates the hardware for `seconds`, and prints the counts as JSON."""
     rclpy.init()
     node = rclpy.create_node("hardware")
     publisher = node.create_publisher(JointState, "joint_states", STATES)
@@ -274,7 +277,7 @@ CASES = (
 
 
 def measured(seconds: float, ours: str, others: str) -> dict[str, float]:
-    """What is counted while others join, with these profiles."""
+    """Counts while other participants join, with these profiles."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         profiles = {

@@ -39,10 +39,11 @@ def medians(
 
 
 def allocated(function: Callable[[], object]) -> dict[str, int]:
-    """What `CALLS` calls leave allocated, take at most meanwhile [bytes], and fault in [pages].
+    """Memory that `CALLS` calls keep, their peak [bytes], and their page faults [pages].
 
-    Bytes are less what the counting itself takes, which a function that does nothing shows. A page
-    that is faulted in once, as after a fork, is not the function's: it does the same in each count.
+    The bytes of the measurement itself, from a function that does nothing, are subtracted. Page
+    faults are the smaller count of two: a page that is faulted in only once, as after a fork, is
+    not the function's.
     """
     _count(function)  # warm
     counted, again, itself = _count(function), _count(function), _count(lambda: None)

@@ -1,9 +1,9 @@
-"""How many multiplications and additions the algorithms take on chains of revolute joints.
+"""Number of multiplications and additions of the algorithms on chains of revolute joints.
 
-The kernels run as plain Python on numbers that count what is done with them, as textbooks count:
-sines and cosines are left out, and so is what a program for such chains would not compute. What is
-known to be 0 or 1, such as the parts of a joint's axis and the root's velocity, is a plain number:
-a product with a plain 0, 1 or -1 and a sum with a plain 0 are free. A division is a multiplication.
+The kernels run as plain Python on numbers that count operations, as textbooks do: without sines and
+cosines, and without operations that a program for such chains would not need. Known values of 0 or
+1, such as the parts of a joint's axis and the root's velocity, are plain numbers: a product with a
+plain 0, 1 or -1 and a sum with a plain 0 are free. A division counts as a multiplication.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def tables() -> list[Table]:
 def counts(joints: tuple[int, ...]) -> dict[str, dict[int, tuple[int, int]]]:
     """Multiplications and additions by algorithm and number of joints.
 
-    They are counted in a process of its own: in this one the kernels may be machine code.
+    The count runs in another process, because the kernels may be machine code in this process.
     """
     done = subprocess.run(
         [sys.executable, "-c", f"import operations; operations.print_counts({joints})"],

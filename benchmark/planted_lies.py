@@ -1,5 +1,5 @@
-"""Recordings whose efforts are not what they should be: is the right cause first, is a fit refused?
-And honest recordings, which must raise no doubt.
+"""Recordings with wrong efforts ("lies"): checks that the right cause is first and that `fit`
+refuses them. Correct ("honest") recordings must raise no doubt.
 
 Each robot has masses, friction, rotors and offsets that its URDF does not have, and noise.
 `python benchmark/planted_lies.py [ROBOT]` prints Markdown tables.
@@ -30,11 +30,13 @@ from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.model.bodies import INERTIA
 from rnea_control.model.rigid_body import ten_parameters
 
-SECONDS, HELD_OUT = 25.0, 0.2
-RATES = (100.0, 500.0)
-NOISE, ENCODER = 0.005, 1e-5  # of the effort limits; [rad]
-SLOW = 0.002  # amplitude of noise that is slow, of the effort limits
-HONEST = 20
+SECONDS = 25.0  # length of a recording [s]
+HELD_OUT = 0.2  # share of a recording that is not fitted
+RATES = (100.0, 500.0)  # states a second [Hz]
+NOISE = 0.005  # standard deviation of the effort noise [effort limits]
+ENCODER = 1e-5  # standard deviation of the position noise [rad]
+SLOW = 0.002  # amplitude of slow effort noise [effort limits]
+HONEST = 20  # number of correct recordings
 
 ARM = """<robot name="arm">{links}{joints}</robot>"""
 LINK = (
@@ -130,7 +132,7 @@ def torques(robot: RobotModel, motion: Moved, delay: float = 0.0) -> np.ndarray:
 
 
 def measured(case: Case, tau: np.ndarray) -> Moved:
-    """What the joint states say of these torques: noise, white and slow."""
+    """Recording of these torques with white and slow noise."""
     size, rng, t = case.robot.effort_limit, case.rng, case.measured.time
     waves = np.zeros_like(tau)
     for frequency in rng.uniform(0.3, 3.0, 12):
@@ -286,7 +288,7 @@ LIES: tuple[tuple[str, str, Callable[[Case], Case]], ...] = (
     ("efforts 60 ms late", "delay",
      lambda c: efforts(known(c, lambda r: None), torques(c.robot, c.measured, 0.06))),
 )  # fmt: skip
-# Of these the parameters that a fit finds are those of the robot.
+# Causes that the fit corrects: its parameters are then those of the robot.
 FITTED = {"friction", "rotor", "offset", "payload", "masses", "delay"}
 
 
@@ -303,7 +305,7 @@ class Result:
 
 
 def judged(case: Case, robot: RobotModel) -> Result:
-    """What the tool says, and what its parameters are worth for the robot as it is."""
+    """Result of diagnosis and fit, and torque errors on a motion of the true robot."""
     model, motion = case.described, motion_of(case.measured)
     rng = np.random.default_rng(99)
     honest = Case(model, robot, moved(model, RATES[0], rng), rng)

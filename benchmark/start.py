@@ -1,4 +1,4 @@
-"""How long a start takes, to the first torque: where kernels are on disk, and where they are not.
+"""Time from the start to the first torque, with kernels on disk and without.
 
 This process plays the hardware, which sends states from before the start on. The floor is a small
 rclpy node that answers each state (floor_node.py). A start for the first time runs in a copy of the
@@ -29,13 +29,13 @@ import rnea_control
 
 CONTROLLER, SENTINEL = "rnea_control.node.executable", "rnea_control.sentinel.executable"
 BOTH = (CONTROLLER, SENTINEL)
-# What is started, and how often; those that are on disk take turns.
+# Processes of each start with kernels on disk; the starts take turns.
 WARM = {FLOOR: (), "rnea_controller": (CONTROLLER,), "rnea_controller and rnea_sentinel": BOTH}
-ROUNDS, COLD_ROUNDS = 5, 2
-# Between two states, and the longest that a start may take, [s].
-PERIOD, LONGEST = 0.002, 180.0
-# The line of the log that says that it commands, or guards.
-STARTED = ("active:", "guards ")
+ROUNDS = 5  # starts with kernels on disk
+COLD_ROUNDS = 2  # starts without kernels on disk
+PERIOD = 0.002  # time between two states [s]
+LONGEST = 180.0  # time limit of a start [s]
+STARTED = ("active:", "guards ")  # words in the log of a process that commands or guards
 
 
 def start(

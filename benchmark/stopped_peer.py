@@ -1,7 +1,7 @@
-"""How long a publisher waits for another that is stopped, as by SIGSTOP, a debugger or a kill.
+"""Time that a publisher waits for another publisher that is stopped, as by SIGSTOP or a debugger.
 
-Two processes publish on one topic to a third. One of them is stopped for `STOP` again and again, at
-any moment, and the other says when its own `publish` took longer than `LONG`.
+Two processes publish on one topic to a third. The first process is repeatedly stopped for `STOP` at
+random moments; the second reports calls of its own `publish` that took longer than `LONG`.
 
     python stopped_peer.py [stops of each case]
 """
@@ -28,12 +28,12 @@ CASES = {
     "UDP: our profile": with_profile(OUR_PROFILE),
 }
 STOPS = 100
-# How long one is stopped, between how long it then runs, and what is long for a publish, [s].
-STOP, RUNS, LONG = 0.3, (0.02, 0.05), 0.1
-# Until all have found each other, [s].
-START = 3.0
-# Periods of the one that is stopped, and of the other, [s].
-BUSY, CALM = 0.0005, 0.002
+STOP = 0.3  # length of a stop [s]
+RUNS = (0.02, 0.05)  # range of the time between two stops [s]
+LONG = 0.1  # duration from which a call of `publish` is reported [s]
+START = 3.0  # time for the discovery of all processes [s]
+BUSY = 0.0005  # period of the publisher that is stopped [s]
+CALM = 0.002  # period of the other publisher [s]
 READER = """
 import rclpy
 from std_msgs.msg import Float64MultiArray

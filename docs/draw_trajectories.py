@@ -31,7 +31,7 @@ from rnea_control.dynamics import Workspace, forward_dynamics
 from rnea_control.model import RobotModel
 
 PERIOD = 0.001
-# From the arrival of a trajectory to when it takes over, as in the node, [s].
+# Time from the arrival of a trajectory to its takeover, as in the node [s].
 LEAD = 0.005
 ARROW = {"arrowstyle": "->", "linewidth": 0.8}
 OLD, NEW, THIRD = "tab:gray", "tab:blue", "tab:orange"
@@ -60,7 +60,7 @@ def arm(*efforts: float) -> RobotModel:
 
 @dataclass
 class Run:
-    """What a controller did: at each time the desired state, and the measured one and torques.
+    """Recording of a controller: desired and measured states and torques over time.
 
     Attributes:
         time: shape (n,), [s].

@@ -13,22 +13,23 @@ from rnea_control.identification.urdf_inertials import with_inertials
 from rnea_control.model import RobotModel
 from rnea_control.simulation.mujoco_arm import ModelErrors, MujocoArm
 
-PERIOD, APPROACH = 0.001, 2.0
+PERIOD = 0.001  # time between two states [s]
+APPROACH = 2.0  # time to move to the start of the plan [s]
 urdf = (Path(__file__).parents[1] / "urdf" / "seven_axis_arm.urdf").read_bytes()
 model = RobotModel.from_urdf_string(urdf)
 rng = np.random.default_rng(0)
 
-# The arm as it really is: links of other masses, friction and rotors.
+# The true arm: links of other masses, friction and rotors.
 links = {link: rng.uniform(0.8, 1.2) * model.link_inertias[link] for link in model.child_links}
 hidden = with_inertials(urdf, links, "hidden")
 errors = ModelErrors(joint_friction=0.5, joint_damping=0.2, joint_armature=0.1)
 
 
 def move(known: RobotModel, plan: Excitation) -> tuple[Recording, float]:
-    """What is measured along a motion by a controller with this model, and its RMS error."""
+    """Recording of a motion under a controller with this model, and the RMS error."""
     arm = MujocoArm(hidden, RobotModel.from_urdf_string(hidden), PERIOD, errors=errors)
     gains = Gains.uniform(known.nv, p=400.0, d=40.0)
-    floor = np.full(known.nv, 0.1)  # the URDF knows no rotors: without this feedback would be weak
+    floor = np.full(known.nv, 0.1)  # without it feedback would be weak: the URDF lacks the rotors
     settings = ControllerSettings(gains, friction_compensation=True, feedback_inertia=floor)
     controller = Controller(known, settings)
     controller.hold(0.0, arm.q)

@@ -18,35 +18,38 @@ from launch import LaunchContext, LaunchDescription
 from rnea_control.ros import middleware
 
 PROFILE = [FindPackageShare("rnea_control"), "config", "fastdds_real_time.xml"]
-# Default and meaning; the one without a default must be given.
+# Default and meaning; an argument without a default is required.
 ARGUMENTS = {
     "parameters": (None, "YAML file with the parameters"),
     "namespace": ("", "namespace of the robot's topics"),
     "joint_states": ("joint_states", "topic of the joint states, such as franka/joint_states"),
-    "robot_description": ("", "URDF text; if empty, the YAML's, else the topic"),
+    "robot_description": (
+        "",
+        "text of the URDF; if empty, that of the YAML file, else of the topic",
+    ),
     "robot_description_topic": (
         "robot_description",
         "topic of the URDF, such as /robot_description for an arm in a namespace",
     ),
-    "use_sim_time": ("", "true for a robot in Gazebo; if empty, what the YAML says"),
+    "use_sim_time": ("", "true for a robot in Gazebo; if empty, the value of the YAML file"),
     "activate_effort_controller": (
         "",
-        "whether the controller has the effort controller activated once it commands the gravity "
-        "torque; if empty, what the YAML says",
+        "true: the controller requests the activation of the effort controller once it commands "
+        "the gravity torque; if empty, the value of the YAML file",
     ),
     "activation_check": (
         "",
-        "off, warn or refuse: what comes of a check of the wires before the controller begins; if "
-        "empty, what the YAML says",
+        "off, warn or refuse: check of signs, order and units before feedback starts; if empty, "
+        "the value of the YAML file",
     ),
     "overrides": (
         "{}",
         "parameters by full name, which override the YAML file's: '{payload.mass: 1.2}'",
     ),
-    "sentinel": ("true", "whether rnea_sentinel guards the arm (docs/safety.md)"),
+    "sentinel": ("true", "true: rnea_sentinel guards the arm (docs/safety.md)"),
     "fastdds_profile": (
         PathJoinSubstitution(PROFILE),
-        f"profile of {middleware.NAME}, where the environment has none (docs/middleware.md)",
+        f"profile of {middleware.NAME}, used if the environment has none (docs/middleware.md)",
     ),
 }
 

@@ -28,8 +28,7 @@ from launch_ros.substitutions import FindPackageShare
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from rnea_control.simulation import gazebo
 
-# How long Gazebo may take to start, [s].
-LONGEST_START = "120"
+LONGEST_START = "120"  # time limit for the start of Gazebo [s]
 
 
 SHARE = FindPackageShare("rnea_control")
@@ -45,14 +44,17 @@ ARGUMENTS = {
     ),
     "start": (
         "{}",
-        "where joints start, as in '{joint2: 0.3}', rad or m; by default near 0, within the "
-        "limits, and where gravity loads a joint",
+        "start positions of joints, as in '{joint2: 0.3}', rad or m; by default near 0, within the "
+        "limits, and with a gravity torque at some joint",
     ),
-    "step": ("0.001", "of the physics, in seconds"),
-    "update_rate": ("", "of controller_manager, in simulated Hz; if empty, once a step"),
-    "real_time_factor": ("1.0", "how fast simulated time is to pass"),
-    "gui": ("true", "whether to show it, which needs a display"),
-    "activation_check": ("refuse", "as of arm.launch.py"),
+    "step": ("0.001", "step of the physics [s]"),
+    "update_rate": ("", "update_rate of controller_manager [simulated Hz]; if empty, once a step"),
+    "real_time_factor": ("1.0", "requested speed of simulated time"),
+    "gui": ("true", "true: show Gazebo's window, which needs a display"),
+    "activation_check": (
+        "refuse",
+        "off, warn or refuse: check of signs, order and units before feedback starts",
+    ),
 }
 
 
@@ -111,7 +113,7 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 def _notes(
     arm: gazebo.Arm, start: Mapping[str, float], classic: Sequence[str], shows: bool
 ) -> list[str]:
-    """What was chosen or changed on behalf of the user, a sentence each."""
+    """Choices and changes that the launch file has made, a sentence each."""
     notes = ["the arm starts at " + ", ".join(f"{name} {at:.3g}" for name, at in start.items())]
     if arm.overridden:
         notes.append(arm.overridden)

@@ -22,8 +22,11 @@ ARGUMENTS = {
         PathJoinSubstitution([SHARE, "config", "rnea_controller.yaml"]),
         "YAML file with the parameters of all nodes",
     ),
-    "use_sim_time": ("false", "whether the arm publishes /clock and the controller goes by it"),
-    "activation_check": ("refuse", "as of arm.launch.py"),
+    "use_sim_time": ("false", "true: the arm publishes /clock, and all nodes use it"),
+    "activation_check": (
+        "refuse",
+        "off, warn or refuse: check of signs, order and units before feedback starts",
+    ),
 }
 
 

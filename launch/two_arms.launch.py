@@ -17,7 +17,7 @@ from launch import LaunchContext, LaunchDescription
 SHARE = FindPackageShare("rnea_control")
 # Default and meaning. Further arguments, such as sentinel, are those of arm.launch.py.
 ARGUMENTS = {
-    "namespaces": ("left right", "those of the arms, with spaces between them"),
+    "namespaces": ("left right", "namespaces of the arms, separated by spaces"),
     "parameters": (
         PathJoinSubstitution([SHARE, "config", "two_arms.yaml"]),
         "YAML file with the parameters, with a section for each namespace",

@@ -164,7 +164,7 @@ class TrajectoryEndError(TrajectoryError):
 
 
 class TrajectoryTolerancesError(TrajectoryError):
-    """A goal with a tolerance that is none."""
+    """A goal with an invalid tolerance."""
 
 
 class TrajectoryLimitsError(TrajectoryError):

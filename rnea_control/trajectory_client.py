@@ -1,4 +1,4 @@
-"""`TrajectoryClient`: has a controller follow a trajectory, and tells how that ended."""
+"""`TrajectoryClient`: sends a trajectory to a controller, and receives the result."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ except ModuleNotFoundError as missing:
         raise
     FollowJointTrajectory = None
 
-# The action is discovered later than the topic: how long the topic waits for it, [s].
-GRACE = 3.0
+GRACE = 3.0  # time for the discovery of the action, after that of the topic [s]
 
 
 class TrajectoryClient:
-    """Sends one trajectory by the action of a controller, or by its topic where there is no action
+    """Sends one trajectory by the action of a controller, or by its topic if the action is missing
     or control_msgs is not installed.
 
-    An executor must spin `node`; `controller` names the node of the controller.
+    Args:
+        node: node of the client; an executor must spin it.
+        controller: name of the controller's node.
 
     Attributes:
-        controller: its full name.
-        way: by what the trajectory was sent; empty before.
-        by_action: whether it is sent by the action.
-        ended: whether the motion is over, as far as the action tells.
-        accepted, rejected: whether the action has taken or refused it.
-        failure: why it was refused or given up; empty if it was not.
-        result: what the action says of a motion that succeeded.
+        controller: full name of the controller's node.
+        way: "the action ..." or "the topic ..." by which the trajectory was sent; empty before.
+        by_action: True if the action is used.
+        ended: True after the motion, as reported by the action.
+        accepted: True if the action has accepted the goal.
+        rejected: True if the action has rejected the goal.
+        failure: why the goal was rejected or aborted; empty otherwise.
+        result: `error_string` of a goal that succeeded.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
@@ -56,14 +58,14 @@ class TrajectoryClient:
 
     @property
     def is_there(self) -> bool:
-        """Whether the controller listens to the action or the topic that is used."""
+        """True if the controller serves the action, or subscribes to the topic, that is used."""
         if self.by_action:
             return self._client.server_is_ready()
         return self._publisher.get_subscription_count() > 0
 
     @property
     def is_ready(self) -> bool:
-        """Whether the trajectory can be sent."""
+        """True if the trajectory can be sent."""
         if self.is_there or not self._publisher.get_subscription_count():
             return self.is_there
         now = time.monotonic()
@@ -72,14 +74,18 @@ class TrajectoryClient:
 
     @property
     def sought(self) -> str:
-        """What it looks for, for messages."""
+        """Names of the action and the topic, for messages."""
         return f"{self._action}, or {self._topic}" if self.by_action else self._topic
 
     def send(
         self, message: JointTrajectory, on_feedback: Callable[[Any], None] | None = None
     ) -> None:
-        """Sends a trajectory, once that is ready; `on_feedback` is given each message of feedback
-        that the action sends."""
+        """Sends a trajectory; call it when `is_ready`.
+
+        Args:
+            message: the trajectory.
+            on_feedback: called with each feedback message of the action.
+        """
         self.by_action = self.by_action and self.is_there
         self.way = self._action if self.by_action else self._topic
         if self.by_action:
@@ -90,14 +96,13 @@ class TrajectoryClient:
             self._publisher.publish(message)
 
     def cancel(self) -> None:
-        """Asks the action to end the motion, now or as soon as it has accepted it; the topic
-        cannot."""
+        """Cancels the goal of the action, now or once it is accepted. No effect with the topic."""
         self._cancels = True
         if self.accepted:
             self._handle.cancel_goal_async()
 
     def end(self, failure: str = "") -> None:
-        """The motion is over; the first failure counts."""
+        """Marks the motion as over; keeps the first failure."""
         self.ended, self.failure = True, self.failure or failure
 
     def _note_answer(self, answer: Future) -> None:
@@ -109,7 +114,7 @@ class TrajectoryClient:
                 self._handle.cancel_goal_async()
         else:
             self.rejected = True
-            self.end("the controller rejected the goal; its output says why")
+            self.end("the controller rejected the goal; its log has the reason")
 
     def _note_result(self, result: Future) -> None:
         status, outcome = result.result().status, result.result().result

@@ -1,5 +1,6 @@
-"""Checks the English of docstrings and comments in the folders that have been gone through, or in
-the files given as arguments. `make lint` runs it; CONTRIBUTING.md, "Language", has the rules."""
+"""Checks the English of docstrings, comments and pages in the folders that have been gone through,
+or in the files given as arguments. `make lint` runs it; CONTRIBUTING.md, "Language", has the rules.
+"""
 
 import ast
 import io
@@ -10,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = "analysis compiled dynamics identification jit messages model parameters"
-PACKAGES += " simulation spatial"
+PACKAGES = """analysis commands compiled demo dynamics identification jit messages model
+    parameters simulation spatial trajectory_client.py"""
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
-CHECKED.append(REPOSITORY / "CONTRIBUTING.md")
+CHECKED += [REPOSITORY / name for name in ("benchmark", "docs", "examples", "launch")]
+CHECKED += sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
@@ -32,14 +34,19 @@ RULES = {
     r"\b(goes|go) by\b|\b(stands?|stood) for\b|\bcarries on\b": "write uses, means, continues",
 }
 ROW = r"(?s)\(?\w+, .* = (range\(.*|[-+*/.,()\de ]+)"
+# Code in Markdown: fenced, indented after an empty line, and inline, which may quote a message.
+CODE = (r"(?s)```.*?```", r"(?m)(?<=\n\n)(?: {4}.*\n)+", r"`[^`\n]*(?:\n[^`\n]+)?`")
 CONSTANTS = "constants in a row: write one a line, each with its comment and unit"
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """Docstrings and blocks of comments with their first lines; the text of a Markdown file."""
+    """Docstrings and blocks of comments with their first lines; the text of a Markdown file without
+    its code."""
     source = path.read_text()
     if path.suffix != ".py":
-        yield 1, re.sub(r"```.*?```", lambda block: "\n" * block[0].count("\n"), source, flags=re.S)
+        for pattern in CODE:
+            source = re.sub(pattern, lambda code: "\n" * code[0].count("\n") + "code", source)
+        yield 1, source
         return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node):

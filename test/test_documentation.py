@@ -20,10 +20,6 @@ PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
 
 MOST_WORDS = 25  # in a cell of a table; code counts as one word
 MOST_LINES, WIDTH = 5, 120  # of a paragraph or an item of a list
-# Pages that are printed by a command, or that do not keep these bounds yet.
-LONG = {"parameters", "sentinel_parameters", "doctor"}
-LONG |= {"compiled", "dynamics", "identification", "interfaces", "middleware", "performance"}
-LONG |= {"platforms", "realtime", "security", "torque", "urdf", "views"}
 
 
 def pieces(text: str) -> Iterator[tuple[int, str, str]]:
@@ -68,9 +64,7 @@ def test_pieces_are_cells_paragraphs_and_items_outside_code() -> None:
     assert too_long("paragraph", "word " * 130) and not too_long("cell", "`a b c` " * 25)
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in PAGES if path.stem not in LONG], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_cells_and_paragraphs_are_short(path: Path) -> None:
     found = [
         f"{path.name}:{number}: a {kind} of {len(text.split())} words: {text[:60]}"

@@ -69,9 +69,12 @@ def test_passes_good_sentences(tmp_path: Path) -> None:
 
 def test_fails_lint_by_its_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
-    page.write_text("A page.\n\n```sh\n# What a shell does.\n```\n\nWhat a page says.\n")
+    page.write_text(
+        "A page.\n\n```sh\n# What a shell does.\n```\n\n    What it prints.\n\n"
+        "The answer `told\nso`, and `who`.\n\nWhat a page says.\n"
+    )
     assert main([page]) == 1
-    assert capsys.readouterr().err == f"{page}:7: 'What': begin with noun or verb\n"
+    assert capsys.readouterr().err == f"{page}:12: 'What': begin with noun or verb\n"
 
 
 def test_the_folders_that_are_done_have_no_finding() -> None:

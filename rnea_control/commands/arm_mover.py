@@ -1,5 +1,5 @@
-"""`move`: the part of `rnea_doctor --move` after all other checks. It asks, has each joint answer
-to small torques by commands of its own, and leaves a last command that was chosen beforehand."""
+"""`move`: the part of `rnea_doctor --move` after all other checks. It asks the user, commands small
+torques to each joint, and ends with a last command that was chosen beforehand."""
 
 from __future__ import annotations
 
@@ -42,22 +42,23 @@ from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 
 Running = Callable[[], bool]
-LONGEST = 15.0  # time that the check may take [s]
-FIRST_STATE = 2.0  # time in which the first state must come [s]
-WAIT = 0.02  # time between two looks at signals and objections while no state comes [s]
-KEYS = signal.SIGTSTP, signal.SIGQUIT  # beside Ctrl-C, which ends every command
+LONGEST = 15.0  # time limit of the check [s]
+FIRST_STATE = 2.0  # time limit for the first state [s]
+WAIT = 0.02  # period at which signals and objections are polled while no state arrives [s]
+KEYS = signal.SIGTSTP, signal.SIGQUIT  # signals of keys that end the check, in addition to Ctrl-C
 
 
 def move(
     evidence: Evidence, found: list[Finding], namespace: str, agreed: bool, running: Running
 ) -> Move:
-    """Moves the arm, if nothing speaks against it and it is agreed to.
+    """Moves the arm if no finding forbids it and the user agrees.
 
     Args:
-        evidence: of the running system, and what was `found` in it.
-        namespace: of the arm; empty for none.
-        agreed: whether no question is asked.
-        running: whether to go on.
+        evidence: observations of the running system.
+        found: findings of the checks.
+        namespace: namespace of the arm; empty for none.
+        agreed: True to ask no question.
+        running: False once the process shall end.
     """
     if not (agreed or is_terminal()):
         return Move(refusal=NO_TERMINAL)
@@ -73,7 +74,7 @@ def move(
             if refusal := mover.watch.wait():
                 return Move(refusal=refusal)
             say(mover.announcement())
-            # The answer may have taken long.
+            # The system may have changed before the user answered.
             if not agreed and (
                 refusal := refusal_of("Move the arm?", running) or mover.watch.look_again()
             ):
@@ -84,8 +85,8 @@ def move(
 
 
 def _unsafe(found: list[Finding]) -> str:
-    """The findings with which the arm is not moved; empty if there are none."""
-    # The sentinel must be absent here, and the effort controller known to be active.
+    """Reason not to move the arm, with the findings that forbid it; empty if none does."""
+    # The check needs an absent sentinel and an effort controller that is known to be active.
     needed = EFFORT_CONTROLLER_INACTIVE.name, MANAGER_SILENT.name
     codes_found = [
         each.code
@@ -97,10 +98,10 @@ def _unsafe(found: list[Finding]) -> str:
 
 
 class _Mover:
-    """Moves the arm by commands of its own; `undo` takes all down again.
+    """Moves the arm by commands of this process; `undo` destroys the entities.
 
     Attributes:
-        watch: whether that is possible.
+        watch: objects while the arm must not be moved.
     """
 
     def __init__(self, evidence: Evidence, given: InForce, namespace: str, undo: ExitStack) -> None:
@@ -113,22 +114,22 @@ class _Mover:
         self._controller = Controller(given.model, given.controller)
         keeps_gravity = values["last_command"] == "gravity"
         self._check = RequestedCheck(self._controller, settings, keeps_gravity)
-        # The number distinguishes two rnea_doctor that run at once.
+        # The process id distinguishes several rnea_doctor that run at the same time.
         self._node = GuardedNode(f"rnea_doctor_{os.getpid()}", namespace=namespace, **QUIET)
         undo.callback(self._node.destroy_node)
         self._node.get_logger().set_level(LoggingSeverity.WARN)
         topic, reliability = evidence.commands_topic.name, values["command_reliability"]
         self._command = EffortCommand(self._node, topic, reliability, self._model.nv)
         undo.callback(self._command.destroy)
-        self._heard = RawSubscription(self._node, JointState, "joint_states", NEWEST)
-        undo.callback(self._heard.destroy)
+        self._subscription = RawSubscription(self._node, JointState, "joint_states", NEWEST)
+        undo.callback(self._subscription.destroy)
         self._states = StateIntake(self._model.joint_names, self._timeout)
         self.watch = LiveWatch(self._node, evidence, self._model.joint_names, self._command)
         undo.callback(self.watch.destroy)
         warm_up(given.model, given.controller)
 
     def announcement(self) -> str:
-        """What is about to happen, in words."""
+        """Description of the check for the user, before the question."""
         joints = range(self._model.nv)
         torques = [
             f"{self._model.joint_names[j]} {codes.FIRST_AMPLITUDE * limit:.2g} "
@@ -138,17 +139,17 @@ class _Mover:
         firmware = self._given.controller.hardware_compensates_gravity
         base = "of the hardware" if firmware else f"on {self._command.topic}"
         return (
-            f"rnea_doctor will move the arm. For 0.1 to 2 s, each joint gets small torques to and "
-            f"fro, beside the gravity torque {base}: at most {listed(torques)}; in parentheses "
-            "where a joint does not answer to less.\n"
-            f"It ends where a joint is {codes.FURTHEST:g} rad ({codes.FURTHEST_SLIDING:g} m) off, "
-            f"and in any case after {LONGEST:g} s; Ctrl-C ends it.\n"
+            f"rnea_doctor will move the arm. For 0.1 to 2 s, each joint gets small torques in both "
+            f"directions, in addition to the gravity torque {base}: at most {listed(torques)}. The "
+            "torque in parentheses is for a joint that does not respond to less.\n"
+            f"The check ends if a joint moves by {codes.FURTHEST:g} rad "
+            f"({codes.FURTHEST_SLIDING:g} m), after {LONGEST:g} s, or by Ctrl-C.\n"
             f"Then {self._ending()}\n"
             "Support the arm, keep people out of its reach, and have a hand on the emergency stop."
         )
 
     def _ending(self) -> str:
-        """The last command, in words."""
+        """Description of the last command."""
         zero = "zero torque, by which an arm without brakes falls"
         if self._given.controller.hardware_compensates_gravity:
             return "the last command, which stays in force, is zero torque."
@@ -161,10 +162,10 @@ class _Mover:
         )
 
     def run(self, running: Running) -> Move:
-        """Has the joints answer; what came of it."""
+        """Runs the check; returns its result."""
         check = self._check
-        while self._heard.poll() is not None:
-            pass  # states of before are not answered
+        while self._subscription.poll() is not None:
+            pass  # discards the states received before
         with self._undisturbed():
             try:
                 self._answer_states(running)
@@ -175,7 +176,7 @@ class _Mover:
         return self._outcome()
 
     def _send_last(self) -> None:
-        """Commands the torque that the hardware applies for ever, if it got one."""
+        """Publishes the last command, which the hardware keeps; nothing if none was published."""
         check = self._check
         if not check.has_commanded:
             return
@@ -190,8 +191,8 @@ class _Mover:
 
     @contextmanager
     def _undisturbed(self) -> Iterator[None]:
-        """With the priority of the controller's loop, without search for garbage, and with all keys
-        of a terminal ending the check that would stop or end the process."""
+        """Real-time priority of the control loop and no garbage collection; the keys that would
+        stop or end the process end the check instead."""
 
         def stop(signal_number: int, frame: object) -> None:
             self._check.stop("interrupted")
@@ -212,7 +213,7 @@ class _Mover:
         """Answers each state with a command, until the check is over."""
         check, began = self._check, time.monotonic()
         while True:
-            taken, now = self._heard.take(WAIT), time.monotonic()
+            taken, now = self._subscription.take(WAIT), time.monotonic()
             if self.watch.objection:
                 check.abandon(self.watch.objection)
             elif not running():
@@ -230,24 +231,24 @@ class _Mover:
                     return
                 self._publish()
             elif not (running() or check.has_commanded):
-                return  # there is nothing to end
+                return  # interrupted before the first command
 
     def _silence(self, now: float, began: float) -> str:
-        """That states have stopped, or not begun, in words; empty if they come."""
+        """Report that states have stopped or not begun; empty while they arrive."""
         if not self._states.begun:
             late = now - began > FIRST_STATE
             return f"no joint_states came for {FIRST_STATE:g} s" if late else ""
         silent = now - self._states.came_at
-        # In simulated time a pause is no fault.
+        # A pause of a simulation is not a fault.
         if self._simulated or silent <= self._timeout:
             return ""
         return f"no joint_states with a new stamp for {silent:.2g} s"
 
     def _is_new(self, taken: Any, now: float) -> bool:
-        """Takes a state in; whether it is one of the arm with a new stamp.
+        """Reads a message; True if it is a state of the arm with a new stamp.
 
         Raises:
-            CdrError, JointStateError: it is of no use, or its stamp is not soon after the last one.
+            CdrError, JointStateError: the message is malformed or not usable, or its stamp jumps.
         """
         states = self._states
         try:
@@ -263,13 +264,13 @@ class _Mover:
         return True
 
     def _outcome(self) -> Move:
-        """What the check has found."""
+        """Result of the check."""
         check, verdict = self._check, self._check.verdict
         if not check.has_commanded:
             return Move(refusal=check.failure or "no torque was commanded")
         objection = self.watch.objection
         if verdict is not None and verdict.words and (objection := self.watch.look_again()):
-            verdict = None  # that is why the arm did not answer
+            verdict = None  # the objection explains why the arm did not respond
         if objection:
             check.abandon(objection)
         sent = "gravity" if check.ends_with_gravity else "zero"

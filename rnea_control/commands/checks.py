@@ -1,4 +1,4 @@
-"""All checks: from what was observed to findings, the worst first; pure.
+"""All checks: findings from evidence, the worst first. Functions without side effects.
 
 `python -m rnea_control.commands.checks` prints the table of `docs/doctor.md`.
 """
@@ -21,7 +21,7 @@ from rnea_control.commands import (
 from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import LEVELS, Code, Finding
 
-# From the ground up: what the later ones rest on comes first.
+# A check comes after the checks on which its result depends.
 CHECKS = (
     manager_checks.check,
     configuration_checks.check,
@@ -44,7 +44,7 @@ CODES = tuple(dict.fromkeys(code for check in CHECKS for code in codes_of(check)
 
 
 def findings(evidence: Evidence) -> list[Finding]:
-    """What is wrong, errors first, then warnings and notes."""
+    """Findings of all checks: errors first, then warnings and notes."""
     found = [finding for check in CHECKS for finding in check(evidence)]
     return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 

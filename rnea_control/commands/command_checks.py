@@ -1,4 +1,4 @@
-"""Whether the commands arrive: who takes them, who else sends them, and what ros2_control does."""
+"""Checks of the effort commands: their subscriptions and publishers, and ros2_control."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ EFFORT_CONTROLLER_UNCONFIGURED = error("effort-controller-unconfigured",
     "Look into the log of controller_manager for why it was not configured, and load it anew")
 EFFORT_CONTROLLER_INACTIVE = note("effort-controller-inactive",
     "the effort controller is loaded and inactive: it drops all commands",
-    "Right before torque is on: `ros2 control switch_controllers --activate NAME`, or set "
-    "`activate_effort_controller`")
+    "This is right before torque is on. To activate it: `ros2 control switch_controllers "
+    "--activate NAME`, or set `activate_effort_controller`")
 EFFORT_CONTROLLER_TYPE = error("effort-controller-type",
-    "the controller that takes the commands is of a type that does not take one torque a joint",
+    "the controller that subscribes to the commands does not accept one torque per joint",
     "Use a forward_command_controller/ForwardCommandController with `interface_name: effort`")
 EFFORT_CONTROLLER_DEPRECATED = warning("effort-controller-deprecated",
     "effort_controllers/JointGroupEffortController is deprecated",
     "Use a forward_command_controller/ForwardCommandController with `interface_name: effort`")
 INTERFACE_NOT_EFFORT = error("interface-not-effort",
-    "the controller that takes the commands writes them to another interface than effort: torques "
-    "would be taken for positions or velocities",
+    "the controller that subscribes to the commands writes them to another interface than effort: "
+    "the hardware would apply torques as positions or velocities",
     "Set its `interface_name: effort`")
 JOINTS_DIFFER = error("joints-differ",
-    "the effort controller has other joints than the controller; it would be deactivated by the "
-    "first command",
+    "the effort controller has other joints than the controller; the first command would "
+    "deactivate it",
     "Give both the same `joints`, in the same order")
 JOINTS_ORDER = error("joints-order",
     "the effort controller has the joints in another order: torques would go to the wrong joints",
@@ -41,17 +41,19 @@ INTERFACES_CLAIMED = error("interfaces-claimed",
     "another active controller holds interfaces of the joints",
     "`ros2 control switch_controllers --deactivate OTHER --activate NAME`")
 COMMANDS_UNHEARD = error("commands-unheard",
-    "nobody subscribes to the commands",
+    "the commands have no subscriber",
     "Load the effort controller, or correct `command_topic`, --namespace or ROS_DOMAIN_ID")
 COMMANDS_TYPE = error("commands-type",
-    "the topic of the commands has a subscription of another type, which gets none of them",
+    "the topic of the commands has a subscription of another type, which receives no command",
     "Set `command_topic` to the topic of a ForwardCommandController, NAME/commands")
 COMMANDS_QOS = error("commands-qos",
-    "commands are sent BEST_EFFORT, and a subscription asks for RELIABLE: it gets none of them",
+    "commands are published BEST_EFFORT, and a subscription requests RELIABLE: it receives no "
+    "command",
     "Set `command_reliability: reliable`")
 COMMANDS_SECOND_PUBLISHER = error("commands-second-publisher",
-    "other nodes than the controller and its sentinel publish commands; they would alternate",
-    "Stop them")
+    "other nodes than the controller and its sentinel publish commands; the torques would "
+    "alternate",
+    "Stop the other publishers")
 # fmt: on
 
 FORWARD = "forward_command_controller/ForwardCommandController"
@@ -60,13 +62,13 @@ COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 
 
 def effort_controller(evidence: Evidence) -> LoadedController | None:
-    """The controller that takes the commands, if controller_manager has loaded it."""
+    """Controller that subscribes to the commands; None if controller_manager has not loaded it."""
     name = evidence.effort_controller.rpartition("/")[2]
     return next((each for each in evidence.controllers or () if each.name == name), None)
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """What is wrong with the way of the commands."""
+    """Findings about the path of the commands."""
     yield from _topic(evidence)
     if evidence.controllers is not None and evidence.effort_controller:
         yield from _loaded(evidence)
@@ -85,7 +87,7 @@ def _topic(evidence: Evidence) -> Iterator[Finding]:
         yield COMMANDS_UNHEARD.found(f"{topic.name} has no subscription")
     if wrong := [f"{one.node} ({one.type})" for one in others if one.type != COMMAND_TYPE]:
         yield COMMANDS_TYPE.found(f"{topic.name}: {listed(wrong)}; commands are {COMMAND_TYPE}")
-    # As the running controller offers it, else as it is set.
+    # Reliability of the running controller's publisher, or of the parameter if none runs.
     offered = [one.reliable for one in topic.publishers if one.node == evidence.controller]
     offered = offered or [evidence.settings.get("command_reliability") == "reliable"]
     strict = [one.node for one in others if one.reliable and one.type == COMMAND_TYPE]

@@ -1,4 +1,4 @@
-"""Whether parameters, robot description and model fit each other, and those of other nodes."""
+"""Consistency of parameters, robot description and model, also with those of other nodes."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ DESCRIPTION_MISSING = error("description-missing",
     "there is no robot description",
     "Start robot_state_publisher, or set the parameter robot_description of rnea_controller")
 DESCRIPTION_NOT_LATCHED = error("description-not-latched",
-    "robot_description is published once and not latched: who comes later does not get it",
+    "robot_description is published once and not latched: late joiners do not receive it",
     "Publish it with durability TRANSIENT_LOCAL, as robot_state_publisher does")
 DESCRIPTIONS_DIFFER = error("descriptions-differ",
     "nodes have robot descriptions with different joints, limits or inertias",
-    "Give all of them the same URDF, and start those that have an old one again")
+    "Give all nodes the same URDF, and restart the nodes with an old one")
 MODEL_SUSPICIOUS = warning("model-suspicious",
-    "the URDF is legal but probably not what its author meant",
-    "Correct it in the URDF, as the message says")
+    "the URDF is valid, and probably not what its author meant",
+    "Correct the URDF, as the message says")
 EFFORT_LIMIT_ZERO = error("effort-limit-zero",
     "<limit effort> of a joint is 0 in the URDF: controller and ros2_control command no torque",
     "Write the effort limit of the actuator into the URDF")
@@ -54,7 +54,7 @@ EFFORT_LIMIT_ZERO = error("effort-limit-zero",
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """What is wrong with parameters, model and description."""
+    """Findings about parameters, model and description."""
     yield from _parameters(evidence)
     yield from _description(evidence)
 
@@ -99,7 +99,7 @@ def _parameters(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _that_do_not_fit(settings: Configuration) -> Iterator[str]:
-    """What is wrong with values that are allowed one by one."""
+    """Errors in combinations of values that are each allowed."""
     for look in (
         lambda: handover_times(settings, simulated=False),
         lambda: SupervisionSettings.of(values_in_force(settings, SAFETY, settings.joints)),
@@ -115,9 +115,9 @@ def _description(evidence: Evidence) -> Iterator[Finding]:
     if not settings.description:
         publishers = listed([publisher.node for publisher in topic.publishers])
         yield DESCRIPTION_MISSING.found(
-            f"{topic.name} has {f'the publisher {publishers}' if publishers else 'no publisher'}, "
-            f"from which nothing came in {evidence.seconds:g} s, and the parameter "
-            "robot_description is empty"
+            f"{topic.name} has {f'the publisher {publishers}' if publishers else 'no publisher'} "
+            f"and no message in {evidence.seconds:g} s, and the parameter robot_description is "
+            "empty"
         )
     if loose := [publisher.node for publisher in topic.publishers if not publisher.latched]:
         yield DESCRIPTION_NOT_LATCHED.found(f"{topic.name}: {listed(loose)}")
@@ -130,7 +130,7 @@ def _description(evidence: Evidence) -> Iterator[Finding]:
     for source, text in sources.items():
         if difference := description_difference(settings.description, text):
             yield DESCRIPTIONS_DIFFER.found(
-                f"what {source} has is not what {evidence.controller} takes: {difference}"
+                f"{source} is not the URDF that {evidence.controller} uses: {difference}"
             )
     if (model := settings.model) is None:
         return

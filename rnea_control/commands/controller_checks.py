@@ -1,5 +1,5 @@
-"""The controller and its sentinel: whether they run, what they have said of themselves, and after a
-motion, how it went."""
+"""Checks of the controller and its sentinel: presence, their reports, and the counters of the
+motions since activation."""
 
 from __future__ import annotations
 
@@ -18,111 +18,114 @@ from rnea_control.ros import middleware
 # fmt: off
 NODE_TWICE = error("node-twice",
     "two nodes have the same name; both would command the arm",
-    "Stop one of them, or give each arm its namespace")
+    "Stop one of the nodes, or give each arm its own namespace")
 NODE_SILENT = warning("node-silent",
-    "a node does not answer for its parameters, which could not be checked",
-    "See whether its process is stopped or short of CPU time; a longer --seconds waits longer")
+    "a node does not answer requests for its parameters, which could not be checked",
+    "Find out whether its process is stopped or lacks CPU time; a larger --seconds waits longer")
 CONTROLLER_ABSENT = note("controller-absent",
     "rnea_controller does not run",
     "Start it: `ros2 launch rnea_control arm.launch.py parameters:=FILE.yaml`, or correct "
     "--namespace and --node")
 CONTROLLER_SILENT = warning("controller-silent",
-    "the controller is there, and its services or its /diagnostics are silent",
-    "See whether its process is stopped or short of CPU time; a longer --seconds waits longer")
+    "the controller runs, and its services do not answer or its /diagnostics are missing",
+    "Find out whether its process is stopped or lacks CPU time; a larger --seconds waits longer")
 CONTROLLER_INACTIVE = note("controller-inactive",
     "the controller is not configured or not active",
     "`ros2 lifecycle set NODE configure` and `activate`, or leave `autostart` true")
 CONTROLLER_WAITING = note("controller-waiting",
-    "the controller is active and waits; it commands the gravity torque at most",
-    "Do what the message waits for")
+    "the controller is active and waits; it commands no more than the gravity torque",
+    "Provide what the message names")
 CONTROLLER_WARNS = warning("controller-warns",
-    "the controller's /diagnostics say WARN",
+    "the controller's /diagnostics report WARN",
     "docs/realtime.md explains the figures, docs/safety.md the rest")
 CONTROLLER_FAILS = error("controller-fails",
-    "the controller's /diagnostics say ERROR",
+    "the controller's /diagnostics report ERROR",
     "docs/safety.md explains the modes and how to leave them")
 SENTINEL_ABSENT = warning("sentinel-absent",
-    "the controller runs without rnea_sentinel: if it is killed, its last torque stays in force",
+    "the controller runs without rnea_sentinel: if the controller is killed, its last torque stays "
+    "in force",
     "Start rnea_sentinel; the launch files do")
 SENTINEL_REQUIRED = error("sentinel-required",
-    "`require_sentinel` is true, and there is no rnea_sentinel: the controller does not activate",
+    "`require_sentinel` is true, and no rnea_sentinel runs: the controller does not activate",
     "Start rnea_sentinel; the launch files do")
 HANDOVER_DIFFERS = error("handover-differs",
-    "sentinel and controller have different times of the hand-over, or another `command_topic`: "
-    "both could command at once, or neither",
-    "Start both with the same YAML file")
+    "sentinel and controller have different hand-over times or a different `command_topic`: both "
+    "could command at once, or neither",
+    "Start sentinel and controller with the same YAML file")
 SENTINEL_DIFFERS = warning("sentinel-differs",
-    "the sentinel has other parameters of the robot than the controller: it would hold another arm",
-    "Take them out of the sentinel's own section of the YAML file: it takes over the controller's")
+    "the sentinel has other robot parameters than the controller: it would hold another arm",
+    "Remove them from the sentinel's own section of the YAML file: it uses the controller's values")
 SENTINEL_FAILS = error("sentinel-fails",
-    "the sentinel's /diagnostics say ERROR",
-    "docs/handover.md says when the sentinel takes the arm, and how it gives it back")
+    "the sentinel's /diagnostics report ERROR",
+    "docs/handover.md explains when the sentinel takes over the arm, and how it gives the arm back")
 GAVE_WAY = warning("gave-way",
-    "the controller has taken the desired position from the arm: it was torn away, or pressed",
-    "See what was in its way; if nothing was, the model or the gains are wrong")
+    "the controller has set the desired position to the measured one: something pulled the arm "
+    "away or pressed against it",
+    "Look for an obstacle; without one, the model or the gains are wrong")
 LIMITS_AT_WORK = warning("limits-at-work",
     "limits have changed the torques",
-    "Plan slower, and further from the position limits, or set other limits; docs/safety.md says "
-    "what each does")
+    "Plan slower motions, further from the position limits, or set other limits; docs/safety.md "
+    "explains each limit")
 STATES_REFUSED = warning("states-refused",
     "the controller has refused joint states as impossible",
-    "Its log says why for each kind: NaN, a joint missing, a jump, a stamp that goes back")
+    "Its log names the reason: NaN, a missing joint, a jump, a stamp that goes back")
 STATE_GAPS = warning("state-gaps",
-    "states have stayed away for longer than `joint_state_gap`",
+    "states were missing for longer than `joint_state_gap`",
     f"docs/realtime.md: real-time priority of controller_manager, {middleware.NAME} profile")
 STATES_MISSED = warning("states-missed",
     "the controller has missed more states than `diagnostics.missed_states.warn`",
-    "docs/realtime.md: priority, a CPU of its own")
+    "docs/realtime.md: real-time priority, a CPU for the controller alone")
 STATES_LATE = warning("states-late",
     "more states were late than `diagnostics.late_states.warn`",
     f"docs/realtime.md: real-time priority of controller_manager, {middleware.NAME} profile")
 TRAJECTORIES_DROPPED = warning("trajectories-dropped",
-    "motions ended as the stamps of the states went back or jumped",
+    "motions ended because the stamps of the states went back or jumped",
     "Look for a second publisher of joint_states, a clock that is set while the robot runs, or a "
     "hardware process that pauses")
 MODEL_DIFFERS = warning("model-differs",
-    "the controller has seen that its model does not fit the arm at rest",
-    "Do what the message asks")
+    "the controller has detected that its model does not fit the arm at rest",
+    "Follow the remedy in the message")
 REPORT_UNKNOWN = error("report-unknown",
-    "the controller's report lacks what rnea_doctor looks for: the two are of different versions",
+    "the controller's report lacks a value that rnea_doctor evaluates: their versions differ",
     "Use rnea_doctor and rnea_controller of the same version")
 # fmt: on
 
-# What both must have in common, but for the description, which has a check of its own.
+# Parameters that controller and sentinel must share. The description has its own check.
 OF_HANDOVER = ("command_topic", *(row.name for row in HANDOVER))
 OF_ROBOT = tuple(each for each in ROBOT if each.name != "robot_description")
 
-OK, WARN = 0, 1
-# /diagnostics come once a second.
-LONGEST_SILENCE = 2.5
-# How a report begins that `check_motion` has a finding of its own for.
+OK = 0  # level of a report: no problem
+WARN = 1  # level of a report: warning; larger levels are errors
+LONGEST_SILENCE = 2.5  # time without /diagnostics, published once a second, that is reported [s]
+# Beginning of the reports that `check_motion` turns into MODEL_DIFFERS.
 UNFIT = "the model does not fit the robot"
 
-# Counters of the report, and what a count above 0 is.
+# Counters of the report, and the finding for a count above 0.
 COUNTED = {
     "gave way": GAVE_WAY,
     "states refused": STATES_REFUSED,
     "gaps in states": STATE_GAPS,
     "trajectories dropped": TRAJECTORIES_DROPPED,
 }
-# Counters whose share of all states has a bound, and its name among the parameters.
+# Counters whose share of all states has a bound; finding, and name of the parameter for the bound.
 SHARED = {
     "states missed": (STATES_MISSED, "diagnostics.missed_states.warn"),
     "states late": (STATES_LATE, "diagnostics.late_states.warn"),
 }
-TICKS, NEVER = "ticks", "never"
+TICKS = "ticks"  # counter of the control ticks
+NEVER = "never"  # value of a limit that has not acted since activation
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """What is wrong with controller and sentinel."""
+    """Findings about controller and sentinel."""
     counts = Counter(evidence.nodes)
     ours = {evidence.controller, evidence.sentinel, evidence.manager}
     for node in sorted(name for name in ours if counts[name] > 1):
         yield NODE_TWICE.found(f"{node} is there {counts[node]} times")
-    # Silent ones that have findings of their own.
+    # Silent nodes for which other checks have findings.
     others = {evidence.controller, evidence.manager if evidence.controllers is None else ""}
     if is_gone(evidence):
-        others.add(evidence.effort_controller)  # of the same process
+        others.add(evidence.effort_controller)  # runs in the process of controller_manager
     for node, values in evidence.parameters.items():
         if values is None and node not in others:
             yield NODE_SILENT.found(f"{node} has not answered in {evidence.seconds:g} s")
@@ -154,7 +157,7 @@ def _controller(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _messages(reports: tuple[Status, ...], level: int) -> list[str]:
-    """What was said at this level, the last one of each kind, with how often."""
+    """Messages of reports at this level: the last one of each kind, with the number of reports."""
     kinds: dict[str, list[str]] = {}
     for report in reports:
         if min(report.level, WARN + 1) == level and not report.message.startswith(UNFIT):
@@ -187,28 +190,28 @@ def _sentinel(evidence: Evidence) -> Iterator[Finding]:
 
 
 def check_motion(evidence: Evidence) -> Iterator[Finding]:
-    """A verdict on what the controller counted since its activation."""
+    """Findings from the controller's counters since its activation."""
     name = evidence.controller
     reports = [one.values for one in evidence.diagnostics.get(name, ()) if "mode" in one.values]
     if not reports:
         return
     last, keys = reports[-1], (TICKS, *COUNTED, *SHARED)
     if lacking := [key for key in keys if key not in last and key != "gave way"]:
-        yield REPORT_UNKNOWN.found(f"{name} says nothing of {', '.join(lacking)}")
+        yield REPORT_UNKNOWN.found(f"the report of {name} lacks {', '.join(lacking)}")
         return
     before, count = ({key: int(one.get(key, "0")) for key in keys} for one in (reports[0], last))
 
     def counted(key: str) -> str:
-        """How often, and how many of them while the system was watched, in words."""
+        """Count since activation and count during the observation, in words."""
         new = max(count[key] - before[key], 0)
         return (
             f"{name}: {key}: {count[key]} since activation, {new} of them in the "
-            f"{evidence.seconds:g} s that were watched"
+            f"{evidence.seconds:g} s of this observation"
         )
 
     for key, code in COUNTED.items():
         if count[key]:
-            why = f", last as {last.get('gave way last', 'it does not say why')}"
+            why = f", last as {last.get('gave way last', 'the report gives no reason')}"
             yield code.found(counted(key) + (why if key == "gave way" else ""))
     states = max(count[TICKS] + count["states missed"], 1)
     for key, (code, bound) in SHARED.items():

@@ -1,8 +1,8 @@
-"""The executable `rnea_doctor`: looks at a running system and says what is wrong, with remedies.
+"""The executable `rnea_doctor`: observes a running system and prints problems with their remedies.
 
-It changes nothing, but for --move, which has the arm answer to small torques. The exit status is 0
-if there is no error, warnings and notes aside, and 1 if there is one, or if it could not look; 2
-for wrong options.
+It changes nothing, except with --move, which applies small torques to the arm. Exit status: 0
+without errors (warnings and notes do not count), 1 with errors or if the system could not be
+observed, 2 for wrong options.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ from rnea_control.ros.process import ros_process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Looks, prints, and returns the exit status, for a command line with the program's name; the
-    process's own by default."""
+    """Runs the checks, prints the findings and returns the exit status.
+
+    Args:
+        arguments: command line with the program's name; by default that of the process.
+    """
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])
-        machine = this_machine()  # as the environment of others has it
+        machine = this_machine()  # before `use_udp` changes the environment
         if options.move:
-            use_udp()  # a publisher of commands must not wait for others
+            use_udp()  # a publisher of commands must not wait for other processes
         try:
             observer = Observer(
                 options.namespace, options.node, options.parameters, options.seconds, machine
@@ -61,25 +64,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="rnea_doctor",
-        description="Looks at a running system before torque is on, or after a motion, and says "
-        "what is wrong and how to mend it. It changes nothing without --move. Exit status: 0 "
-        "without errors, 1 with. ROS arguments go after --ros-args.",
+        description="Checks a running system before torque is on, or after a motion, and prints "
+        "each problem with its remedy. Changes nothing without --move. Exit status: 0 without "
+        "errors, 1 with errors. ROS arguments go after --ros-args.",
     )
     add_controller_options(parser)
     add = parser.add_argument
     # fmt: off
     add("--parameters", default="", metavar="FILE.yaml",
-        help="the controller's parameters: for a controller that does not run yet, and to compare")
-    add("--seconds", type=positive, default=3.0, help="how long to look; 3 by default")
+        help="parameters of the controller: used while it does not run, else compared with the "
+        "parameters in force")
+    add("--seconds", type=positive, default=3.0, help="time of the observation [s]; 3 by default")
     add("--move", action="store_true",
-        help="then, after a question, have each joint answer to small torques, and say whether "
-        "signs, order and units are right; before rnea_controller and rnea_sentinel are started")
-    add("--yes", action="store_true", help="--move without a question, for scripts")
+        help="after the checks and a question, apply small torques to each joint, and report "
+        "whether signs, order and units are right; run it before rnea_controller and "
+        "rnea_sentinel are started")
+    add("--yes", action="store_true", help="--move without the question, for scripts")
     add("--json", action="store_true", help="print JSON")
     # fmt: on
     options = parser.parse_args(arguments)
     if options.yes and not options.move:
-        parser.error("--yes answers the question of --move, which is not given")
+        parser.error("--yes needs --move")
     return options
 
 
@@ -88,7 +93,7 @@ def _printed(found: list[Finding], as_json: bool) -> str:
     if as_json:
         return json.dumps({"findings": list(map(asdict, found)), "counts": counts}, indent=2)
     words = [f"{count} {level}{'' if count == 1 else 's'}" for level, count in counts.items()]
-    return "\n".join([*map(str, found), f"{', '.join(words)}; {len(CODES)} kinds looked for"])
+    return "\n".join([*map(str, found), f"{', '.join(words)}; {len(CODES)} kinds checked"])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What was observed of a running system, as plain values, and the controller's configuration by
-it; no judgment. Names of nodes and topics are full ones."""
+"""Observations of a running system as plain values, and the controller's configuration from them;
+no judgment. Names of nodes and topics are full names."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED, LOCKED_POSITION
 from rnea_control.ros.middleware import Transports
 
-# Of the parameters of one node, by full name.
-Values = Mapping[str, Any]
-SIM_TIME = "use_sim_time"
+Values = Mapping[str, Any]  # parameters of one node by full name
+SIM_TIME = "use_sim_time"  # name of the parameter
 
 
 @dataclass(frozen=True)
@@ -28,9 +27,9 @@ class Endpoint:
     """A publisher or a subscription."""
 
     node: str
-    type: str  # of its messages, such as "std_msgs/msg/String"
+    type: str  # message type, such as "std_msgs/msg/String"
     reliable: bool = True
-    latched: bool = False  # whether its durability is TRANSIENT_LOCAL
+    latched: bool = False  # durability TRANSIENT_LOCAL
 
 
 @dataclass(frozen=True)
@@ -44,19 +43,20 @@ class Topic:
 
 @dataclass(frozen=True)
 class State:
-    """A message on joint_states: when it came, and its fields."""
+    """A message on joint_states: its times of receipt and its fields."""
 
-    received: float  # by the steady clock, [s]
-    clock: int  # by the system's clock, [ns]
-    simulated: int | None  # the last time on /clock then, [ns]; None without one
-    stamp: int  # [ns]
+    received: float  # time of receipt by the steady clock [s]
+    clock: int  # time of receipt by the system clock [ns]
+    simulated: int | None  # latest time on /clock at receipt [ns]; None without one
+    stamp: int  # header.stamp [ns]
     names: tuple[str, ...]
     position: tuple[float, ...]
     velocity: tuple[float, ...]
     effort: tuple[float, ...] = ()
 
     def of(self, joints: Sequence[str], quantity: str) -> list[float]:
-        """Its positions, velocities or efforts of `joints`, which it names; NaN if it has none."""
+        """Positions, velocities or efforts of `joints`, which the message must name; NaN if the
+        message has none."""
         values = getattr(self, quantity)
         if len(values) != len(self.names):
             return [math.nan] * len(joints)
@@ -68,55 +68,55 @@ class State:
 class LoadedController:
     """A controller that controller_manager has loaded."""
 
-    name: str  # without a namespace
-    type: str  # of its plugin
-    state: str  # of its lifecycle, such as "active"
-    claimed: tuple[str, ...] = ()  # command interfaces that it holds, such as "joint1/effort"
+    name: str  # without namespace
+    type: str  # type of the plugin
+    state: str  # lifecycle state, such as "active"
+    claimed: tuple[str, ...] = ()  # claimed command interfaces, such as "joint1/effort"
 
 
 @dataclass(frozen=True)
 class Status:
-    """What a node has said of itself on /diagnostics."""
+    """Status of a node on /diagnostics."""
 
-    level: int  # 0 fine, 1 warning, 2 error, 3 stale
+    level: int  # 0 OK, 1 warning, 2 error, 3 stale
     message: str
     values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """This computer, and what this process may do on it."""
+    """This computer, and the permissions of this process on it."""
 
-    largest_priority: int  # SCHED_FIFO; 0 where none is allowed
+    largest_priority: int  # largest allowed SCHED_FIFO priority; 0 if none is allowed
     may_lock_memory: bool
     real_time_kernel: bool  # PREEMPT_RT
-    cpu_quota: float | None  # of the cgroup, in CPUs; None without one
-    # For each ros2_control_node that runs here the real-time priorities of its threads, 0 for none.
+    cpu_quota: float | None  # quota of the cgroup in CPUs; None without a quota
+    # For each local ros2_control_node: real-time priorities of its threads, 0 for none.
     manager_priorities: tuple[tuple[int, ...], ...]
-    transports: Transports | None  # of the middleware; None for one that is not known
-    busy_cpus: tuple[BusyCpu, ...] = ()  # those that real-time threads use up
+    transports: Transports | None  # transports of the middleware; None for an unknown middleware
+    busy_cpus: tuple[BusyCpu, ...] = ()  # CPUs that real-time threads use up
 
 
 class BusyCpu(NamedTuple):
     """A CPU that threads of SCHED_FIFO and SCHED_RR use up."""
 
     number: int
-    share: float  # of the time watched, that these threads ran
-    busiest: str  # the name and number of the thread that ran longest
+    share: float  # share of the observed time in which these threads ran
+    busiest: str  # name and number of the thread that ran longest
 
 
 @dataclass(frozen=True)
 class Move:
-    """The result of the request to move the arm.
+    """Result of the request to move the arm.
 
     Attributes:
-        refusal: why it was not moved; empty if it was.
-        failure: why that ended early; empty if it did not.
+        refusal: why the arm was not moved; empty if it was.
+        failure: why the check ended early; empty if it did not.
         last_command: the torque that stays in force, in words.
-        moved_off: whether the arm went further or faster than it may.
-        verdict: of the check of the wires; None without one.
-        likely: the mistake that is likely behind it; empty if none is.
-        delay: after which torques act, [s]; NaN where it is not known.
+        moved_off: True if the arm moved further or faster than allowed.
+        verdict: result of the wiring check; None without one.
+        likely: likely mistake in the wiring; empty if none is likely.
+        delay: delay from a state to the effect of its torque [s]; NaN if unknown.
     """
 
     refusal: str = ""
@@ -130,40 +130,41 @@ class Move:
 
 @dataclass
 class Evidence:
-    """All that was observed; it grows while the system is watched."""
+    """All observations of a system; grows during the observation."""
 
-    seconds: float  # for how long
-    controller: str  # names of nodes, whether they are there or not
-    sentinel: str
+    seconds: float  # length of the observation [s]
+    controller: str  # name of the controller's node, running or not
+    sentinel: str  # name of the sentinel's node, running or not
     machine: Machine
-    manager: str = ""  # empty if the controller is not to ask one
-    effort_controller: str = ""  # takes the commands; empty if their topic does not tell it
-    nodes: tuple[str, ...] = ()  # each as often as it is there
+    manager: str = ""  # node of controller_manager; empty if the controller does not use one
+    effort_controller: str = ""  # subscribes to the commands; empty if unknown
+    nodes: tuple[str, ...] = ()  # running nodes; a name repeats if several nodes have it
     states_topic: Topic = Topic("/joint_states")
     commands_topic: Topic = Topic("")
     description_topic: Topic = Topic("/robot_description")
     clock_topic: Topic = Topic("/clock")
-    # By node, None for one that did not answer; nodes that are not there are missing.
+    # Parameters by node; None for a node that did not answer. Absent nodes have no entry.
     parameters: dict[str, Values | None] = field(default_factory=dict)
-    file: str = ""  # YAML of the controller's parameters; empty if none was given
-    file_parameters: Values = field(default_factory=dict)  # what it says for the controller
-    file_fault: str = ""  # why it could not be read; empty if it could
-    descriptions: tuple[str, ...] = ()  # that came on robot_description, each once
-    states: tuple[State, ...] = ()  # in the order that they came
-    clock_times: int = 0  # how many messages came on /clock
-    has_manager_messages: bool = True  # whether controller_manager_msgs is installed
-    controllers: tuple[LoadedController, ...] | None = None  # None if nobody answered
-    # By node, the oldest first.
+    file: str = ""  # YAML file with the controller's parameters; empty without one
+    file_parameters: Values = field(default_factory=dict)  # parameters of the controller in `file`
+    file_fault: str = ""  # why `file` could not be read; empty if it was read
+    descriptions: tuple[str, ...] = ()  # distinct messages on robot_description
+    states: tuple[State, ...] = ()  # in the order of receipt
+    clock_times: int = 0  # number of messages on /clock
+    has_manager_messages: bool = True  # controller_manager_msgs is installed
+    controllers: tuple[LoadedController, ...] | None = None  # None without an answer
+    # Reports by node, the oldest first.
     diagnostics: dict[str, tuple[Status, ...]] = field(default_factory=dict)
-    move: Move | None = None  # if that was asked for
+    move: Move | None = None  # result of --move; None without it
 
     def parameter(self, node: str, name: str) -> Any:
-        """A parameter of a running node; None if it is not known, or not set."""
+        """A parameter of a running node; None if unknown or not set."""
         return (self.parameters.get(node) or {}).get(name)
 
     @cached_property
     def settings(self) -> Configuration:
-        """Those of the running controller, else of the file, once all is observed."""
+        """Configuration of the running controller, else of the file. Read it after the
+        observation."""
         values, where = self.parameters.get(self.controller), self.controller
         if values is None:
             values, where = self.file_parameters, self.file if self.file_parameters else ""
@@ -171,27 +172,27 @@ class Evidence:
 
     @cached_property
     def arm_states(self) -> list[State]:
-        """The states with one of the arm's joints."""
+        """The states that name at least one joint of the arm."""
         joints = set(self.settings.joints)
         return [state for state in self.states if joints & set(state.names)]
 
     @property
     def simulated(self) -> bool:
-        """Whether the controller's time is that of /clock."""
+        """True if the controller uses the time of /clock."""
         return bool(self.settings.values.get(SIM_TIME))
 
 
 class Configuration(GivenParameters):
-    """The controller's parameters, checked by its table, and the robot that they make.
+    """The controller's parameters, checked by its table, and the robot that they describe.
 
     Args:
-        values: by full name.
-        where: what they are from, for messages; empty if they are not known.
+        values: parameters by full name.
+        where: source of the parameters, for messages; empty if they are unknown.
         published: the URDF on the topic robot_description; empty without one.
 
     Attributes:
-        joints: those to control; empty if they are not known.
-        description: the URDF that the controller takes; empty without one.
+        joints: controlled joints; empty if unknown.
+        description: the URDF that the controller uses; empty without one.
     """
 
     def __init__(self, values: Values, where: str = "", published: str = "") -> None:
@@ -212,7 +213,7 @@ class Configuration(GivenParameters):
 
     @cached_property
     def robot(self) -> RobotModel | RneaControlError | None:
-        """The robot, or why there is none; None if there is nothing to make it of."""
+        """The robot, or the error that prevents it; None without joints or URDF."""
         if not (self.description and self.joints):
             return None
         try:

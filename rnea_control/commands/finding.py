@@ -1,4 +1,4 @@
-"""What a check finds: each kind has a code, a level, a meaning and a remedy, declared once."""
+"""Findings of checks: each kind has a code, a level, a meaning and a remedy, declared once."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from functools import partial
 
 from rnea_control.exceptions import plain
 
-# The worst first. Error: the arm would not move, or not as told. Warning: it may move worse than it
-# could, or in a rare case not as told. Note: no fault, but what could not be checked or comes next.
+# Levels, the worst first.
+# Error: the arm would not move, or not as commanded.
+# Warning: the arm may move worse than it could, or in rare cases not as commanded.
+# Note: no fault; a check that was not possible, or the next step.
 LEVELS = ("error", "warning", "note")
 LONGEST = 10_000  # characters of a printed finding
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found: `what` says where and what it is, in a sentence."""
+    """A single finding."""
 
     level: str
     code: str  # short and stable, for scripts
-    what: str
+    what: str  # sentence with the place and the problem
     remedy: str
 
     def __str__(self) -> str:
@@ -30,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Code:
-    """A kind of finding; in its remedy words in capitals stand for names."""
+    """A kind of finding. Words in capitals in its remedy are placeholders of names."""
 
     level: str
     name: str
@@ -38,7 +40,7 @@ class Code:
     remedy: str
 
     def found(self, what: str, **names: str) -> Finding:
-        """A finding of this kind; `names` stand for the words in capitals of the remedy."""
+        """A finding of this kind; `names` replace the placeholders of the remedy."""
         remedy = self.remedy
         for word, name in names.items():
             remedy = remedy.replace(word, name)

@@ -1,4 +1,4 @@
-"""`LiveWatch`: whether effort commands are applied, and no other node commands, at every moment."""
+"""`LiveWatch`: monitors that effort commands are applied and that no other node commands."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from rnea_control.ros.guarded_executor import GuardedExecutor
 from rnea_control.ros.guarded_node import GuardedNode
 from rnea_control.ros.publishers import publishers_of
 
-LOOK = 0.02  # longest time between two looks [s]
-PATIENCE = 5.0  # time in which all nodes must have answered [s]
-ANSWER_TIME = 0.3  # usual time of an answer, and of news of another process [s]
-NOT_ACTIVE = ("unconfigured", "inactive")  # states of a controller's lifecycle
+LOOK = 0.02  # longest period of the monitor [s]
+PATIENCE = 5.0  # time limit for the answers of all nodes [s]
+ANSWER_TIME = 0.3  # usual time of a service call or of the discovery of a change [s]
+NOT_ACTIVE = ("unconfigured", "inactive")  # lifecycle states without commands
 UNKNOWN_NODE = "a node that is not known yet"
 
 
 class LiveWatch:
-    """Watches in a thread of its own until `destroy`.
+    """Monitors in its own thread until `destroy`.
 
     Args:
-        node: of this process, spun by the watch; none of its entities may be made after that.
-        evidence: what was observed before, with the names of nodes and topics.
-        joints: in the order of the commands.
-        command: publishes them.
+        node: node of this process, spun by the monitor; create its other entities before.
+        evidence: earlier observations, with the names of nodes and topics.
+        joints: joints in the order of the commands.
+        command: publisher of the commands.
 
     Attributes:
-        objection: why nothing may be commanded now; empty if it may. It names the node.
+        objection: reason not to command now, with the name of the node; empty if there is none.
     """
 
     def __init__(
         self, node: GuardedNode, evidence: Evidence, joints: tuple[str, ...], command: EffortCommand
     ) -> None:
         self._node, self._evidence, self._command = node, evidence, command
-        self._mode = ""  # of the controller
+        self._mode = ""  # mode of the controller; empty while unknown
         self._undo = ExitStack()
         manager, topic = evidence.manager, command.topic
         given = node, topic, joints, manager, lambda: None, self._undo
         self._effort_controller = EffortController(*given)
-        mode = TransitionEvent, f"{evidence.controller}/mode", self._hear_mode, LATCHED
+        mode = TransitionEvent, f"{evidence.controller}/mode", self._note_mode, LATCHED
         node.create_subscription(*mode)
         node.create_timer(1.0, self._effort_controller.look, clock=STEADY)
         self._lifecycle = node.create_client(GetState, f"{evidence.controller}/get_state")
@@ -62,21 +62,21 @@ class LiveWatch:
         self._thread.start()
 
     def wait(self) -> str:
-        """Waits until all have answered that must, or one objects; returns why nothing may be
-        commanded then, empty if it may."""
-        deadline, unsaid = time.monotonic() + PATIENCE, ""
+        """Waits for an objection or for all required answers; returns the reason not to command,
+        empty if there is none."""
+        deadline, unanswered = time.monotonic() + PATIENCE, ""
         while time.monotonic() < deadline:
             discovering = self.objection.count(UNKNOWN_NODE)
             if self.objection and not discovering:
                 break
-            unsaid = self._unsaid()
-            if not (unsaid or discovering):
+            unanswered = self._unanswered()
+            if not (unanswered or discovering):
                 break
             time.sleep(LOOK)
-        return self.objection or unsaid
+        return self.objection or unanswered
 
     def look_again(self) -> str:
-        """Asks anew whether commands are taken, where that is not told; returns the objection."""
+        """Requests the state of the effort controller again; returns the objection."""
         self._effort_controller.look()
         time.sleep(ANSWER_TIME)
         return self.objection
@@ -93,16 +93,19 @@ class LiveWatch:
             self._executor.spin_once(LOOK)
             self.objection = self._look()
 
-    def _hear_mode(self, event: TransitionEvent) -> None:
+    def _note_mode(self, event: TransitionEvent) -> None:
         self._mode = event.goal_state.label
 
-    def _unsaid(self) -> str:
-        """Who has not said yet what must be known; empty if all have."""
+    def _unanswered(self) -> str:
+        """Missing answer, with the name of its node; empty if none is missing."""
         name, effort_controller = self._evidence.controller, self._effort_controller
         if self._evidence.controllers is not None and not effort_controller.state:
-            return f"{self._evidence.manager} does not say whether {effort_controller.name} is on"
+            return (
+                f"{self._evidence.manager} does not report whether {effort_controller.name} is "
+                "active"
+            )
         if not effort_controller.has_told:
-            return f"{effort_controller.name} does not say which joints it commands"
+            return f"{effort_controller.name} does not report which joints it commands"
         if not self._command.listeners():
             return f"{self._command.topic} has no subscription"
         if self._mode or not self._is_there(name):
@@ -110,14 +113,17 @@ class LiveWatch:
         if self._answer is None and self._lifecycle.service_is_ready():
             self._answer = self._lifecycle.call_async(GetState.Request())
         if self._answer is None or self._answer.result() is None:
-            return f"{name} is there, and does not say whether it is active"
+            return f"{name} runs, and does not report whether it is active"
         return ""
 
     def _look(self) -> str:
-        """See `objection`."""
+        """Current value of `objection`."""
         evidence, taker, topic = self._evidence, self._effort_controller, self._command.topic
         if self._node.count_publishers(f"{evidence.sentinel}/mode"):
-            return f"{evidence.sentinel} runs, and takes the arm when commands end: stop it first"
+            return (
+                f"{evidence.sentinel} runs, and would take over the arm when commands end: stop it "
+                "first"
+            )
         answer = None if self._answer is None else self._answer.result()
         state = self._mode or ("" if answer is None else answer.current_state.label)
         if state not in ("", Mode.INACTIVE.value, *NOT_ACTIVE):
@@ -126,13 +132,13 @@ class LiveWatch:
                 f"`ros2 lifecycle set {evidence.controller} deactivate`"
             )
         if rivals := self._rivals():
-            return f"{topic} is published by {listed(rivals)} too: stop it first"
+            return f"{listed(rivals)} also publishes {topic}: stop that node first"
         if not taker.takes_commands:
-            return f"{taker} and takes no commands: activate it first"
+            return f"{taker} and applies no commands: activate it first"
         return taker.objection
 
     def _rivals(self) -> list[str]:
-        """Other nodes than the controller that publish commands, by full name."""
+        """Full names of nodes, except the controller, that publish commands."""
         own = self._node.get_fully_qualified_name()
         names = sorted(publishers_of(self._node, self._command.topic).values())
         for known in (own, self._evidence.controller):
@@ -141,7 +147,7 @@ class LiveWatch:
         return [name or UNKNOWN_NODE for name in names]
 
     def _is_there(self, node: str) -> bool:
-        """Whether anything of a controller of this full name is discovered."""
+        """True if a node or a topic of a controller of this full name is discovered."""
         if self._node.count_publishers(f"{node}/mode"):
             return True
         names = self._node.get_node_names_and_namespaces()

@@ -1,4 +1,4 @@
-"""This computer: what it allows, the middleware's environment, and what is wrong with them."""
+"""Checks of this computer: permissions of the process, load, and the middleware's environment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from rnea_control.ros.real_time import (
 
 # fmt: off
 PRIORITY = warning("real-time-priority",
-    "the control loop has, or would have, no real-time priority: others delay it by milliseconds",
+    "the control loop has, or would have, no real-time priority: other programs delay it by "
+    "milliseconds",
     "Give the user an rtprio limit of 98, or the container --cap-add=SYS_NICE (docs/realtime.md)")
 MEMORY = warning("memory-lock",
     "the controller's memory is not, or could not be, locked: a tick may wait for a page",
@@ -30,38 +31,37 @@ KERNEL = note("kernel",
     "the kernel has no PREEMPT_RT",
     "Use a real-time kernel for 1 kHz on a busy computer (docs/realtime.md)")
 CPU_QUOTA = warning("cpu-quota",
-    "the cgroup has a CPU quota: it stops real-time threads too, for many milliseconds",
+    "the cgroup has a CPU quota, which also stops real-time threads, for many milliseconds",
     "Start the container without --cpus and --cpu-quota; use --cpuset-cpus")
 MANAGER_PRIORITY = warning("manager-priority",
-    f"controller_manager's executor and {middleware.NAME} threads carry the commands: at normal "
-    "priority other programs delay them, at the controller's they keep its loop from running",
+    f"controller_manager's executor and {middleware.NAME} threads pass on the commands: at normal "
+    "priority other programs delay them, at the controller's priority they delay its loop",
     "Start it with the prefix `chrt -r 45` (docs/realtime.md)")
 THROTTLING = warning("real-time-throttling",
-    "real-time threads use a CPU up: the kernel then stops all of them there for 50 ms of each "
-    "second, the control loop too",
-    "Find out why that thread is busy, or give it a normal priority (docs/realtime.md)")
+    "real-time threads use up a CPU: the kernel then stops them, and the control loop, for 50 ms "
+    "of each second",
+    "Find out why the named thread is busy, or give it a normal priority (docs/realtime.md)")
 DDS_PROFILE = warning("dds-profile",
     middleware.SHARES_MEMORY, middleware.SET_PROFILE)
 DDS_PROFILE_UNREADABLE = warning("dds-profile-unreadable",
     f"the environment names a {middleware.NAME} profile that cannot be read; {middleware.NAME} "
-    "goes on without",
+    "runs without it",
     "Correct the path")
 DDS_LOCAL_ONLY = warning("dds-local-only",
     middleware.LOCAL_ONLY_SHARES, middleware.SET_LOCAL_PROFILE)
 # fmt: on
 
-# What the controller's report says of what is in force.
-IN_FORCE = "real time"
-
-CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-MANAGER = "ros2_control_node"
-WATCHED = 0.5  # for which threads are watched [s]
-USED_UP = 0.85  # share of a CPU's time from which real-time threads use it up; Linux stops 0.95
+IN_FORCE = "real time"  # key of the controller's report with the real-time settings in force
+CGROUPS = Path("/sys/fs/cgroup")  # mount point of the cgroups
+OWN_CGROUP = Path("/proc/self/cgroup")  # names the cgroup of this process
+MANAGER = "ros2_control_node"  # file name of controller_manager's executable
+WATCHED = 0.5  # time for which threads are observed [s]
+USED_UP = 0.85  # share of a CPU's time in real-time threads that is reported; Linux stops 0.95
 PROC = Path("/proc")
 
 
 def this_machine() -> Machine:
-    """This computer as this process finds it."""
+    """Properties of this computer and permissions of this process."""
     return Machine(
         largest_priority=largest_priority(),
         may_lock_memory=may_lock_memory(),
@@ -74,7 +74,7 @@ def this_machine() -> Machine:
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """What is wrong with the computer."""
+    """Findings about the computer."""
     machine, settings = evidence.machine, evidence.settings
     priority, locks = settings.get("thread_priority"), settings.get("lock_memory")
     reports = evidence.diagnostics.get(evidence.controller, ())
@@ -82,7 +82,7 @@ def check(evidence: Evidence) -> Iterator[Finding]:
     if in_force is not None:
         has_priority, has_lock = "SCHED_FIFO" in in_force, "locked in memory" in in_force
         real_time_kernel = "without PREEMPT_RT" not in in_force
-        why = (f"{evidence.controller} says: {in_force}",) * 3
+        why = (f"{evidence.controller} reports: {in_force}",) * 3
     else:
         has_priority, has_lock = machine.largest_priority >= priority, machine.may_lock_memory
         real_time_kernel = machine.real_time_kernel
@@ -102,7 +102,7 @@ def check(evidence: Evidence) -> Iterator[Finding]:
             f"{cpu.busiest}"
         )
     for priorities in machine.manager_priorities if priority > 0 and has_priority else ():
-        others = sorted(priorities)[:-1]  # but for the update thread, whose priority is a parameter
+        others = sorted(priorities)[:-1]  # without the update thread, which has its own parameter
         normal, high = others.count(0), sum(other >= priority - SPINNING for other in others)
         if normal:
             yield MANAGER_PRIORITY.found(f"{normal} of its threads have none")
@@ -119,22 +119,21 @@ def check(evidence: Evidence) -> Iterator[Finding]:
 
 
 def priorities_of(executable: str) -> tuple[tuple[int, ...], ...]:
-    """For each process that runs a program of this file name the real-time priorities of its
-    threads."""
+    """Real-time priorities of the threads of each process that runs a program of this file name."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         program = (_text(process / "cmdline") or "").partition("\0")[0]
         if program.rpartition("/")[2] == executable:
             priorities = []
             for thread in process.glob("task/*"):
-                with suppress(ProcessLookupError):  # it has ended
+                with suppress(ProcessLookupError):  # the thread has ended
                     priorities.append(os.sched_getparam(int(thread.name)).sched_priority)
             found.append(tuple(priorities))
     return tuple(found)
 
 
 def busy_cpus(watched: float = WATCHED) -> tuple[BusyCpu, ...]:
-    """The CPUs that real-time threads use up, while these are watched for so long, [s]."""
+    """CPUs that real-time threads use up, from an observation of `watched` [s]."""
     before, begin = real_time_threads(), time.monotonic()
     time.sleep(watched)
     after, passed = real_time_threads(), time.monotonic() - begin
@@ -151,8 +150,8 @@ class Thread(NamedTuple):
     """A thread, as /proc has it."""
 
     name: str
-    cpu: int  # on which it ran last
-    ran: float  # for how long in all [s]
+    cpu: int  # CPU on which the thread ran last
+    ran: float  # CPU time [s]
 
 
 def real_time_threads(proc: Path = PROC) -> dict[int, Thread]:
@@ -177,8 +176,12 @@ _POLICY = 38
 
 
 def cpu_quota(own: Path = OWN_CGROUP, root: Path = CGROUPS) -> float | None:
-    """How many CPUs this process's cgroup may use, and those that it is in; None without a bound.
-    `own` names the cgroup, of version 2; `root` is where cgroups are mounted."""
+    """Number of CPUs that the cgroup of this process and its parents may use; None without a bound.
+
+    Args:
+        own: file that names the cgroup, version 2.
+        root: mount point of the cgroups.
+    """
     lines = [line for line in (_text(own) or "").splitlines() if line.startswith("0::")]
     group = root / (lines[0].removeprefix("0::").strip("/") if lines else "")
     quotas = []

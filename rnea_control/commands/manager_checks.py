@@ -1,7 +1,7 @@
-"""Whether controller_manager is there and answers.
+"""Checks of controller_manager: presence and answers.
 
-When it has died, nothing comes from it any more: no states, no subscription to the commands, no
-answer. That is one finding here, and the other checks do not report its consequences.
+A controller_manager that has died publishes no states, has no subscription to the commands and
+gives no answer. This is one finding here; the other checks do not report its consequences.
 """
 
 from __future__ import annotations
@@ -13,30 +13,29 @@ from rnea_control.commands.finding import Finding, error, note, warning
 
 # fmt: off
 MANAGER_GONE = error("manager-gone",
-    "no joint state comes, and controller_manager is not there or answers nothing: it was not "
-    "started, or has died or hangs",
-    "Start ros2_control, its broadcaster and the effort controller (or rnea_simulated_arm); if it "
-    "ran before, the end of its log says why it ended. Else compare ROS_DOMAIN_ID and --namespace")
+    "no joint state arrives, and controller_manager does not run or does not answer",
+    "Start ros2_control, its broadcaster and the effort controller (or rnea_simulated_arm). If it "
+    "was started, read its log, and compare ROS_DOMAIN_ID and --namespace")
 MANAGER_ABSENT = note("manager-absent",
-    "there is no controller_manager: what becomes of the commands cannot be checked",
+    "no controller_manager runs: the receiver of the commands cannot be checked",
     "On a robot start ros2_control, or correct the parameter `controller_manager` or --namespace")
 MANAGER_SILENT = warning("manager-silent",
-    "controller_manager is there and does not answer",
-    'Look into its log; a longer --seconds gives it more time. `controller_manager: ""` does not '
-    "ask it")
+    "controller_manager runs and does not answer",
+    "Look into its log; a larger --seconds waits longer. With `controller_manager: \"\"` it is not "
+    "used")
 MANAGER_MESSAGES = note("manager-messages",
     "controller_manager_msgs is not installed: the effort controller cannot be checked",
     "Install ros-$ROS_DISTRO-controller-manager-msgs")
 VELOCITY_LIMITS_ENFORCED = warning("velocity-limits-enforced",
     "controller_manager cuts the torque of a joint to 0 beyond the URDF's velocity limit",
     "Set `enforce_command_limits: false` for controller_manager, as the controller keeps the limits"
-    " itself, or `velocity_limit_scale` below 1, so that it brakes before")
+    " itself, or `velocity_limit_scale` below 1, so that the controller brakes before")
 # fmt: on
 
 
 def is_gone(evidence: Evidence) -> bool:
-    """Whether the silence on joint_states is that of a controller_manager that is not there, or of
-    one that the graph still has and that answers nothing."""
+    """True if joint states are missing because controller_manager does not run, or is still in the
+    graph and does not answer."""
     if not evidence.manager or evidence.states:
         return False
     if evidence.manager not in evidence.nodes:
@@ -45,7 +44,7 @@ def is_gone(evidence: Evidence) -> bool:
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """What is wrong with controller_manager."""
+    """Findings about controller_manager."""
     manager = evidence.manager
     if not manager:
         return

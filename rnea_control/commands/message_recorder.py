@@ -1,4 +1,4 @@
-"""`MessageRecorder` keeps the messages of a topic as they come, as bytes."""
+"""`MessageRecorder` stores the messages of a topic as bytes, in the order of receipt."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from rnea_control.ros.raw_subscription import RawSubscription
 
-# BEST_EFFORT takes from every publisher. None may be lost while Python is busy.
+# BEST_EFFORT matches every publisher; the depth keeps messages while Python is busy.
 STREAM = QoSProfile(depth=10_000, reliability=ReliabilityPolicy.BEST_EFFORT)
-# There may be several publishers.
+# The depth allows several publishers.
 LATCHED = QoSProfile(
     depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-# How long a thread waits before it looks whether it shall end, [s].
-LONGEST_WAIT = 0.1
+LONGEST_WAIT = 0.1  # period at which the thread checks whether it shall end [s]
 
 
 class MessageRecorder:
-    """Takes the messages in a thread of its own, in the name of a node that is spun.
+    """Receives messages in its own thread.
 
     Args:
-        node, message_type, topic: as of `RawSubscription`.
-        now: what is noted with each message, such as the time.
+        node: node with the namespace of the topic; an executor must spin it.
+        message_type: Python class of the messages.
+        topic: name of the topic, relative to the node's namespace.
+        now: returns a value to store with each message, such as the time.
 
     Attributes:
-        topic: its full name.
-        name: the full name of the hidden node that subscribes.
-        messages: what `now` gave when a message came, and its bytes, in the order that they came.
-        is_stopped: whether the recording has ended.
+        topic: full name of the topic.
+        name: full name of the hidden node that subscribes.
+        messages: values of `now` and bytes of the messages, in the order of receipt.
+        is_stopped: True after the recording has ended.
     """
 
     def __init__(self, node: Node, message_type: type, topic: str, now: Callable[[], Any]) -> None:

@@ -1,9 +1,9 @@
-"""`Observer`: gathers the evidence from a running system within a given time. It changes nothing:
-it publishes nothing to others, calls only services that read, and does not subscribe to the
-commands, which the controller would take for somebody who listens.
+"""`Observer`: gathers the evidence from a running system within a given time.
 
-Nobody waits for the answer of a service: it is looked at now and then. States are recorded with
-the times at which they came, in a thread of its own.
+It changes nothing: it publishes no message to other nodes, calls only services that read, and does
+not subscribe to the commands, because the controller would count the subscription as an effort
+controller. Service calls do not block: their answers are polled. A separate thread records the
+states with their times of receipt.
 """
 
 from __future__ import annotations
@@ -38,22 +38,21 @@ from rnea_control.ros.publishers import UNKNOWN
 from rnea_control.ros.rclpy_internals import RCLError
 
 DESCRIPTION_PUBLISHER = "robot_state_publisher"
-# What rclpy raises for names that ROS does not allow.
+# Exceptions of rclpy for names that ROS does not allow.
 NOT_A_NAME = (NameValidationException, RCLError, ValueError)
-# How long one look at the executor takes at most, [s].
-LOOK = 0.05
+LOOK = 0.05  # longest time of one spin, and period of requests [s]
 
 
 class Observer:
-    """Looks at a running system for some seconds.
+    """Observes a running system for some seconds.
 
     Args:
-        namespace: of the arm.
+        namespace: namespace of the arm.
         node: name of the controller's node.
-        file: YAML file of the controller's parameters; empty for none.
-        seconds: how long to look.
-        machine: this computer; looked at here by default.
-        name: of the node that looks.
+        file: YAML file with the controller's parameters; empty for none.
+        seconds: time of the observation [s].
+        machine: properties of this computer; by default determined here.
+        name: name of the observing node.
     """
 
     def __init__(
@@ -81,18 +80,18 @@ class Observer:
         except ParameterError as problem:
             seen.file_fault = str(problem)
         subscribe = self._node.create_subscription
-        subscribe(String, "robot_description", self._hear_description, LATCHED)
-        subscribe(DiagnosticArray, "/diagnostics", self._hear_diagnostics, 100)
-        subscribe(Clock, "/clock", self._hear_clock, NEWEST)
+        subscribe(String, "robot_description", self._note_description, LATCHED)
+        subscribe(DiagnosticArray, "/diagnostics", self._note_diagnostics, 100)
+        subscribe(Clock, "/clock", self._note_clock, NEWEST)
 
     def observe(self, running: Callable[[], bool] = lambda: True) -> evidence.Evidence:
-        """Looks for as long as it was told to, or until `running` says no."""
+        """Observes for the time given, or until `running` returns False."""
         seen, ask_at = self._seen, 0.0
         deadline = time.monotonic() + seen.seconds
         while running() and (now := time.monotonic()) < deadline:
             self._executor.spin_once(timeout_sec=LOOK)
-            if now >= ask_at:  # messages may come much more often
-                self._ask()
+            if now >= ask_at:  # not after every message
+                self._request()
                 ask_at = now + LOOK
         self._states.stop()
         seen.states = tuple(_state(*each) for each in self._states.messages)
@@ -106,29 +105,29 @@ class Observer:
 
     @property
     def knows_arm(self) -> bool:
-        """Whether controller, robot description and joint states have been seen."""
+        """True once the controller's parameters, the URDF and a joint state were received."""
         seen = self._seen
         values = seen.parameters.get(seen.controller)
         described = values and (seen.descriptions or values.get("robot_description"))
         return bool(described and self._states.messages)
 
     def destroy(self) -> None:
-        """Takes the nodes down."""
+        """Destroys the nodes."""
         self._states.stop()
         self._executor.shutdown()
         self._node.destroy_node()
 
     def _ros2_control(self) -> tuple[str, str, str]:
-        """The full names of controller_manager, of the effort controller and of the topic of its
-        commands, by what is known of the controller's parameters by now; empty for none."""
+        """Full names of controller_manager, of the effort controller and of the command topic, from
+        the parameters of the controller received by now; empty for none."""
         running = self._seen.parameters.get(self._controller)
         known = evidence.Configuration(running or self._seen.file_parameters)
         manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
         return self._resolve(manager) if manager else "", self._effort_controller(topic), topic
 
     def _effort_controller(self, topic: str) -> str:
-        """The full name of the controller that subscribes to the commands, or of the one that the
-        topic's name tells; empty for none."""
+        """Full name of the controller that subscribes to the commands, else the name in the topic's
+        name; empty for none."""
         of_topic = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
         loaded = {each.name for each in self._seen.controllers or ()}
         try:
@@ -143,7 +142,7 @@ class Observer:
         return of_topic if not found or of_topic in found else found[0]
 
     def _resolve(self, name: str) -> str:
-        """The full name of a topic or a node; the same name if it is none that ROS allows."""
+        """Full name of a topic or a node; the name unchanged if ROS does not allow it."""
         if name.startswith("~"):
             return f"{self._controller}{name[1:]}"
         try:
@@ -167,8 +166,8 @@ class Observer:
             ends.append(tuple(one for one in found if one.node not in own))
         return evidence.Topic(name, *ends)
 
-    def _ask(self) -> None:
-        """Asks the nodes that are there, and takes the answers that have come."""
+    def _request(self) -> None:
+        """Sends requests to the nodes that run, and stores the answers received."""
         nodes = set(self._nodes())
         manager, effort_controller, _ = self._ros2_control()
         wanted = {self._controller, self._seen.sentinel, manager}
@@ -182,7 +181,7 @@ class Observer:
                 self._seen.controllers = tuple(map(_loaded, answer.controller))
 
     def _parameters_of(self, node: str) -> evidence.Values | None:
-        """The values by full name, None for those that are not set; None while there are none."""
+        """Parameters by full name, None for those not set; None before the answer."""
         listed = self._answer(ListParameters, f"{node}/list_parameters")
         if listed is None:
             return None
@@ -193,8 +192,7 @@ class Observer:
         return dict(zip(names, map(parameter_value_to_python, answer.values), strict=False))
 
     def _answer(self, kind: Any, service: str, **request: Any) -> Any:
-        """The response of a service, which is asked once, when it is there; None while there is
-        none."""
+        """Response of a service, requested once when the service is ready; None before."""
         if service not in self._clients:
             self._clients[service] = self._node.create_client(kind, service)
         client = self._clients[service]
@@ -202,23 +200,23 @@ class Observer:
             self._answers[service] = client.call_async(kind.Request(**request))
         return self._answers[service].result() if service in self._answers else None
 
-    def _hear_description(self, message: String) -> None:
+    def _note_description(self, message: String) -> None:
         if message.data not in self._seen.descriptions:
             self._seen.descriptions += (message.data,)
 
-    def _hear_diagnostics(self, message: DiagnosticArray) -> None:
+    def _note_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             name = "/" + status.name.partition(": ")[0]
             values = {item.key: item.value for item in status.values}
-            said = evidence.Status(int.from_bytes(status.level, "little"), status.message, values)
-            self._seen.diagnostics[name] = (*self._seen.diagnostics.get(name, ()), said)
+            new = evidence.Status(int.from_bytes(status.level, "little"), status.message, values)
+            self._seen.diagnostics[name] = (*self._seen.diagnostics.get(name, ()), new)
 
-    def _hear_clock(self, message: Clock) -> None:
+    def _note_clock(self, message: Clock) -> None:
         self._seen.clock_times += 1
         self._time = message.clock.sec * 1_000_000_000 + message.clock.nanosec
 
     def _times(self) -> tuple[float, int, int | None]:
-        """By the steady clock, [s], the system's, [ns], and the last message on /clock, [ns]."""
+        """Times by the steady clock [s], the system clock [ns] and the latest /clock [ns]."""
         return time.monotonic(), time.time_ns(), self._time
 
 
@@ -229,10 +227,9 @@ def _state(times: tuple[float, int, int | None], content: bytes) -> evidence.Sta
     return evidence.State(*times, stamp, *map(tuple, values))
 
 
-def _loaded(told: Any) -> evidence.LoadedController:
-    return evidence.LoadedController(
-        told.name, told.type, told.state, tuple(told.claimed_interfaces)
-    )
+def _loaded(state: Any) -> evidence.LoadedController:
+    claimed = tuple(state.claimed_interfaces)
+    return evidence.LoadedController(state.name, state.type, state.state, claimed)
 
 
 def _endpoint(info: Any) -> evidence.Endpoint:

@@ -1,4 +1,4 @@
-"""Options that several commands have, and the numbers and files that they take. No ROS."""
+"""Options shared by several commands, and readers of their numbers and files. No ROS."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import yaml
 from rnea_control.exceptions import ParameterError
 from rnea_control.ros.parameter_files import section_of
 
-# A delay that can be given, [s].
-LONGEST = 1.0
+LONGEST = 1.0  # largest magnitude of a delay [s]
 
 
 def add_controller_options(parser: argparse.ArgumentParser) -> None:
-    """Where the controller is."""
+    """Adds namespace and node name of the controller."""
     parser.add_argument("--namespace", default="", help="namespace of the arm")
     parser.add_argument("--node", default="rnea_controller", help="name of the controller's node")
 
@@ -30,7 +29,7 @@ def positive(text: str) -> float:
 
 
 def delay(text: str) -> float:
-    """A time that efforts may be late by, for argparse."""
+    """A delay of the efforts, for argparse."""
     value = float(text)
     if not abs(value) <= LONGEST:
         raise argparse.ArgumentTypeError(f"{text}; it must be at most {LONGEST:g} s")
@@ -38,7 +37,11 @@ def delay(text: str) -> float:
 
 
 def parameters_in(path: str, node: str) -> dict[str, Any]:
-    """What a YAML file says for a node, by full name; ParameterError if it cannot be read."""
+    """Parameters of a node in a YAML file, by full name.
+
+    Raises:
+        ParameterError: the file cannot be read.
+    """
     try:
         return section_of(node, ["--params-file", path])
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -1,5 +1,4 @@
-"""Whether joint_states has what the controller needs: joints, numbers, rate, who sends them, and
-stamps of the clock that the nodes go by."""
+"""Checks of joint_states: joints, values, rate, publishers, and stamps."""
 
 from __future__ import annotations
 
@@ -20,10 +19,10 @@ from rnea_control.ros.node_parameters import handover_times
 
 # fmt: off
 STATES_MISSING = error("states-missing",
-    "no joint state came",
+    "no joint state was received",
     "Load and activate joint_state_broadcaster; compare namespaces and ROS_DOMAIN_ID")
 STATES_LACK_JOINTS = error("states-lack-joints",
-    "joint states lack joints that the controller shall control",
+    "joint states lack controlled joints",
     "Correct `joints`, or export position and velocity of these joints in the <ros2_control> tag")
 STATES_NAME_TWICE = error("states-name-twice",
     "a message names a joint twice; the controller refuses it",
@@ -33,29 +32,30 @@ STATES_INCOMPLETE = error("states-incomplete",
     "Export both state interfaces, position and velocity, of all joints in the <ros2_control> tag")
 STATES_SECOND_PUBLISHER = error("states-second-publisher",
     "several nodes publish joint_states, and the controller would see the arm jump",
-    "Stop all but one, or move the others to another topic, such as joint_state_publisher's")
+    "Stop all publishers but one, or remap the others, such as joint_state_publisher")
 RATE_TOO_LOW = error("rate-too-low",
-    "the time between two states is longer than `joint_state_gap`: each one is a gap",
+    "the time between two states is longer than `joint_state_gap`: each period counts as a gap",
     "Raise update_rate of controller_manager; 500 Hz or more is usual for torque control")
 RATE_LOW = warning("rate-low",
-    "seven states take longer than `command_timeout`, and with that the sentinel's answer",
+    "seven states take longer than `command_timeout`, which delays the sentinel's reaction",
     "Raise update_rate of controller_manager, or command_timeout")
 RATE_DIFFERS = warning("rate-differs",
-    "states do not come at the update_rate of controller_manager",
+    "the rate of the states is not the update_rate of controller_manager",
     "Give controller_manager real-time priority and CPU time; look for overruns in its log")
 STATES_PAUSE = warning("states-pause",
-    "states stayed away for longer than `joint_state_gap`; the controller then slows a motion down",
-    "If the stamps pause too, controller_manager stood still: see docs/realtime.md. Else the "
-    f"messages were late: see there for the {middleware.NAME} profile")
+    "states were missing for longer than `joint_state_gap`; the controller then slows down the "
+    "motion",
+    "If the stamps pause too, controller_manager was paused; else the messages were late. "
+    f"docs/realtime.md has the remedies; for late messages the {middleware.NAME} profile")
 STATES_JITTER = warning("states-jitter",
-    "states come less regularly than `diagnostics.period_jitter.warn`",
-    "Give controller_manager and this computer's other load different CPUs; docs/realtime.md")
+    "the period of the states varies by more than `diagnostics.period_jitter.warn`",
+    "Run controller_manager and other programs on different CPUs (docs/realtime.md)")
 STATES_OLD = warning("states-old",
-    "states are older when they come than `diagnostics.state_age.warn`",
+    "the age of states at receipt exceeds `diagnostics.state_age.warn`",
     "Run the controller on the computer of controller_manager, synchronize the clocks (chrony), or "
-    "take load from the computer")
+    "reduce the load of the computer")
 CLOCK_MISSING = error("clock-missing",
-    "use_sim_time is true, and no /clock comes: missing states would never be noticed",
+    "use_sim_time is true without a /clock: missing states would never be detected",
     "On a robot set use_sim_time to false everywhere; in simulation publish /clock (ros_gz_bridge)")
 CLOCK_UNUSED = error("clock-unused",
     "the states are stamped with the time of /clock, and the controller does not use it",
@@ -65,34 +65,31 @@ SIM_TIME_DIFFERS = error("sim-time-differs",
     "Set use_sim_time to the same value for all of them")
 STAMPS_ZERO = error("stamps-zero",
     "joint states have no stamp; the controller's time stands still, and no motion advances",
-    "Have the publisher stamp each message; joint_state_broadcaster does")
+    "Let the publisher stamp each message, as joint_state_broadcaster does")
 STAMPS_STAND_STILL = error("stamps-stand-still",
     "the stamps of the states do not advance, and with them the controller's time",
-    "Start the publisher again; in simulation, see whether it is paused")
+    "Restart the publisher; in simulation, check whether it is paused")
 STAMPS_GO_BACK = error("stamps-go-back",
     "stamps run backward; the controller refuses such states",
     "Look for a second publisher, or a clock that is set while the robot runs")
 STAMPS_OF_ANOTHER_CLOCK = warning("stamps-of-another-clock",
-    "the stamps are not of the clock that the controller uses; trajectories with a start time "
-    "begin at the wrong moment, and the age of states is not known",
+    "the stamps are of another clock than the controller's; trajectories with a start time begin "
+    "wrongly, and the age of states is unknown",
     "Synchronize the computers' clocks (chrony); in simulation compare use_sim_time of all nodes")
 # fmt: on
 
-# By so much, as a part, the rate may differ from update_rate.
-RATE_TOLERANCE = 0.1
-# States that seem to be older than this were stamped by another clock, [ns].
-OTHER_CLOCK = 1_000_000_000
-# So many states tell of a rate.
-FEWEST = 10
+RATE_TOLERANCE = 0.1  # relative deviation from update_rate that is reported
+OTHER_CLOCK = 1_000_000_000  # age of states that means a stamp of another clock [ns]
+FEWEST = 10  # number of states from which the rate is estimated
 
 
 def are_complete(states: list[State], joints: tuple[str, ...]) -> bool:
-    """Whether each has one finite position and velocity for every joint."""
+    """True if each state has one finite position and velocity for every joint."""
     return bool(states) and all(_fault(state, joints) is None for state in states)
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """What is wrong with joint_states, clocks and stamps."""
+    """Findings about joint_states, clocks and stamps."""
     yield from _publishers(evidence)
     if evidence.states:
         yield from _content(evidence)
@@ -115,7 +112,7 @@ def _publishers(evidence: Evidence) -> Iterator[Finding]:
             if each.type.startswith("joint_state_broadcaster/") and each.state != "active"
         ]
         yield STATES_MISSING.found(
-            f"nothing came on {topic.name} in {evidence.seconds:g} s; {nodes or 'nobody'} "
+            f"no message on {topic.name} in {evidence.seconds:g} s; {nodes or 'no node'} "
             f"publishes it{''.join(asleep[:1])}"
         )
 
@@ -134,7 +131,7 @@ def _content(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code, str] | None:
-    """What is wrong with one message, also in words; None if nothing is."""
+    """Code and description of the fault of a message; None without a fault."""
     if missing := [joint for joint in joints if joint not in state.names]:
         return STATES_LACK_JOINTS, f"{listed(missing)} missing"
     if twice := sorted(name for name, count in Counter(state.names).items() if count > 1):
@@ -158,7 +155,7 @@ def _timing(evidence: Evidence) -> Iterator[Finding]:
     mean = np.mean(stamped if stamped.any() else received)
     period = float(np.median(stamped) if advances else mean)
     rate, gap, timeout = 1.0 / period, settings.get("joint_state_gap"), math.inf
-    with suppress(ParameterError):  # a finding of its own
+    with suppress(ParameterError):  # reported by configuration_checks
         timeout = handover_times(settings, evidence.simulated)[1]
     if period >= gap:
         yield RATE_TOO_LOW.found(f"{topic} has {rate:.4g} Hz, and joint_state_gap is {gap:g} s")
@@ -170,7 +167,7 @@ def _timing(evidence: Evidence) -> Iterator[Finding]:
             f"{topic} has {rate:.4g} Hz, and {evidence.manager} has update_rate {nominal}"
         )
     if evidence.simulated or not advances:
-        return  # the steady clock tells nothing of simulated time
+        return  # simulated time does not advance with the steady clock
     if received.max() > gap > period:
         yield STATES_PAUSE.found(
             f"{topic}: the longest pause was {1e3 * received.max():.3g} ms, by the stamps "
@@ -180,15 +177,15 @@ def _timing(evidence: Evidence) -> Iterator[Finding]:
     bound = settings.get("diagnostics.period_jitter.warn")
     if jitter > bound:
         yield STATES_JITTER.found(
-            f"{topic}: 99 % of the states come within {1e3 * jitter:.3g} ms of their period, and "
-            f"{1e3 * bound:g} ms is the bound"
+            f"{topic}: 99 % of the periods are within {1e3 * jitter:.3g} ms of that of the stamps; "
+            f"the bound is {1e3 * bound:g} ms"
         )
     ages = [state.clock - state.stamp for state in states]
     oldest, bound = np.quantile(ages, 0.99), settings.get("diagnostics.state_age.warn")
     if 1e9 * bound < oldest < OTHER_CLOCK:
         yield STATES_OLD.found(
-            f"{topic}: 99 % of the states are at most {1e-6 * oldest:.3g} ms old when they come, "
-            f"and {1e3 * bound:g} ms is the bound"
+            f"{topic}: 99 % of the states are at most {1e-6 * oldest:.3g} ms old at receipt; the "
+            f"bound is {1e3 * bound:g} ms"
         )
 
 
@@ -203,7 +200,7 @@ def _clock(evidence: Evidence) -> Iterator[Finding]:
         topic, count = evidence.clock_topic.name, len(evidence.clock_topic.publishers)
         yield CLOCK_MISSING.found(
             f"{evidence.settings.where}: {SIM_TIME} is true; {topic} has {count} publisher(s), and "
-            f"nothing came in {evidence.seconds:g} s"
+            f"no message arrived in {evidence.seconds:g} s"
         )
 
 
@@ -229,7 +226,7 @@ def _stamps(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _typical_age(states: list[State], simulated: bool) -> float:
-    """When they came, by one of the clocks, [ns]; NaN without it."""
+    """Median age of states at receipt by the system clock or /clock [ns]; NaN without it."""
     times = ((state.simulated if simulated else state.clock, state.stamp) for state in states)
     ages = [now - stamp for now, stamp in times if now is not None]
     return float(np.median(ages)) if ages else math.nan

@@ -1,5 +1,5 @@
-"""Words, questions and progress on the terminal of a command that moves the arm. A closed
-stdin or stderr makes nothing here fail."""
+"""Output, questions and progress on the terminal of a command that moves the arm. All functions
+tolerate a closed stdin or stderr."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-LOOK = 0.1  # longest time between two looks at signals while a question waits [s]
+LOOK = 0.1  # period at which signals are polled during a question [s]
 YES = ("y", "yes")
-NO_TERMINAL = "nobody can be asked, as stdin is not a terminal: give --yes to move without"
+NO_TERMINAL = "the question needs a terminal, and stdin is none: give --yes to move without it"
 BAR = 30  # characters of a full progress bar
 
 
 def say(text: str, end: str = "\n") -> None:
     """Prints to stderr, unless that is closed."""
-    if sys.stderr is not None:  # it may be closed
+    if sys.stderr is not None:  # None if closed at the start
         with suppress(OSError, ValueError):
             print(text, end=end, file=sys.stderr, flush=True)
 
@@ -27,7 +27,7 @@ def is_terminal() -> bool:
 
 
 def refusal_of(question: str, running: Callable[[], bool]) -> str:
-    """Asks on the terminal; why the answer is no, empty if it is yes."""
+    """Asks on the terminal; returns why the answer is no, empty if it is yes."""
     say(f"{question} [y/N] ", end="")
     while running():
         if select.select([sys.stdin], [], [], LOOK)[0]:
@@ -37,14 +37,14 @@ def refusal_of(question: str, running: Callable[[], bool]) -> str:
 
 
 class ProgressBar:
-    """One line on stderr that is written over; nothing where that is no terminal."""
+    """One line on stderr that is overwritten; no output if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self._shown = ""
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def show(self, part: float, words: str) -> None:
-        """Shows that a part, 0 to 1, is done."""
+        """Shows the part done, 0 to 1."""
         done = round(BAR * min(max(part, 0.0), 1.0))
         line = f"[{'#' * done}{'.' * (BAR - done)}] {words}"
         if self._is_terminal and line != self._shown:
@@ -52,7 +52,7 @@ class ProgressBar:
             self._shown = line
 
     def end(self) -> None:
-        """Leaves the line as it is."""
+        """Ends the line and keeps it."""
         if self._shown:
             say("")
             self._shown = ""

@@ -1,4 +1,4 @@
-"""Whether the model's torques fit the arm at rest: gravity, firmware, payload, rotor inertia."""
+"""Checks of the model's torques for the arm at rest: gravity, firmware, payload, rotor inertia."""
 
 from __future__ import annotations
 
@@ -21,64 +21,65 @@ from rnea_control.model.causes import Cause
 # fmt: off
 ARM_MOVES = note("arm-moves",
     "the arm moves: its torques cannot be compared with the model's",
-    "Run rnea_doctor again while it rests")
+    "Run rnea_doctor again while the arm is at rest")
 EFFORT_UNKNOWN = note("effort-unknown",
     "joint states have no effort: the model's gravity torque cannot be compared with it",
     "Export the state interface effort in the <ros2_control> tag, if the hardware measures it")
 GRAVITY_UNSEEN = note("gravity-unseen",
-    "the measured effort is 0 where the model says that gravity pulls; brakes, firmware, or an "
-    "effort that is not measured all look like that",
-    "Set hardware_compensates_gravity to true if firmware holds the arm (UR, Franka), else leave "
-    "it false: wrong, the arm falls or rises")
+    "the measured effort is 0 where the model has gravity torque; brakes, firmware, or an effort "
+    "that is not measured can be the reason",
+    "Set hardware_compensates_gravity to true if firmware holds the arm (UR, Franka), else to "
+    "false: with the wrong value the arm falls or rises")
 GRAVITY_NOT_HELD = warning("gravity-not-held",
-    "torque is on, and the measured effort is 0 where the model says that gravity pulls",
-    "Set hardware_compensates_gravity to true if firmware holds the arm (UR, Franka). Else see "
-    "whether brakes hold it, or the hardware measures no effort, as Gazebo Fortress: then leave it "
-    "false")
+    "torque is on, and the measured effort is 0 where the model has gravity torque",
+    "If firmware holds the arm (UR, Franka): hardware_compensates_gravity: true. If brakes hold "
+    "it, or no effort is measured (Gazebo Fortress): leave it false")
 GRAVITY_MEASURED = warning("gravity-measured",
     "hardware_compensates_gravity is true, and the measured effort is the gravity torque",
-    "Right for firmware that reports what its motors give altogether (Franka). Else set it to "
-    "false: the arm would fall")
+    "This is right for firmware that reports the total motor torque (Franka). Else set the "
+    "parameter to false: the arm would fall")
 GRAVITY_OPPOSITE = error("gravity-opposite",
-    "the measured effort is the opposite of the model's gravity torque: the arm would be thrown",
+    "the measured effort is the opposite of the model's gravity torque: the arm would accelerate "
+    "away",
     "Correct the parameter `gravity` (in the frame of the URDF's root link), or the sign of the "
     "efforts in the hardware interface")
 GRAVITY_DIRECTION = warning("gravity-direction",
     "the measured efforts fit another direction of gravity",
     "Set the parameter `gravity` in the frame of the URDF's root link, as the message says")
 GRAVITY_STRENGTH = warning("gravity-strength",
-    "the parameter `gravity` is not as strong as the Earth's",
-    "Set it in m/s^2, in the frame of the URDF's root link; [0, 0, -9.81] for an arm on the floor")
+    "the magnitude of the parameter `gravity` is not that of the Earth",
+    "Set `gravity` in m/s^2, in the frame of the URDF's root link; [0, 0, -9.81] for an arm on the "
+    "floor")
 PAYLOAD = warning("payload",
-    "the measured efforts fit a load on the last link that the model has not, or has too much",
+    "the measured efforts fit another payload on the last link than the model's",
     "Set payload.mass and payload.center_of_mass, or add the tool to the URDF")
 PAYLOAD_AT_ORIGIN = note("payload-at-origin",
-    "the payload has its center of mass in the origin of its link",
-    "Set payload.center_of_mass, if it is elsewhere")
+    "the center of mass of the payload is at the origin of its link",
+    "Set payload.center_of_mass, if this is not its position")
 GRAVITY_DIFFERS = warning("gravity-differs",
     "the measured efforts are not the model's gravity torques",
-    "Do what the message asks; if the effort is a motor current, this tells nothing")
+    "Follow the remedy in the message; ignore the warning if the effort is a motor current")
 ROTOR_INERTIA = warning("rotor-inertia",
-    "a joint has little inertia in the model and no `armature`: on a real arm its rotor has more, "
-    "and the joint would get too little torque",
+    "a joint has little inertia in the model and no `armature`: with the rotor of a real arm its "
+    "torque would be too small",
     "Set armature.<joint> to the rotor's inertia times the gear ratio squared, or "
-    "feedback_inertia.<joint> if that is not known")
+    "feedback_inertia.<joint> if the rotor is unknown")
 # fmt: on
 
-# In a shorter time the noise of the positions looks like motion, [s].
-SHORTEST = 1.0
-EARTH, EARTH_TOLERANCE = 9.81, 0.05
+SHORTEST = 1.0  # least time over which motion is judged; noise of the positions dominates below [s]
+EARTH = 9.81  # gravity of the Earth [m/s^2]
+EARTH_TOLERANCE = 0.05  # relative deviation that is reported
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """What is wrong with the model's torques."""
+    """Findings about the model's torques."""
     settings, states = evidence.settings, evidence.arm_states
     model = settings.model
     if model is None:
         return
     strength = float(np.linalg.norm(model.gravity))
     if abs(strength / EARTH - 1.0) > EARTH_TOLERANCE:
-        yield GRAVITY_STRENGTH.found(f"{settings.where}: gravity is {strength:.4g} m/s^2 strong")
+        yield GRAVITY_STRENGTH.found(f"{settings.where}: the magnitude is {strength:.4g} m/s^2")
     mass = settings.get("payload.mass")
     if mass > 0.0 and not any(settings.get("payload.center_of_mass")):
         yield PAYLOAD_AT_ORIGIN.found(
@@ -94,8 +95,8 @@ def check(evidence: Evidence) -> Iterator[Finding]:
     q = position.mean(axis=0)
     own = [settings.get(f"feedback_inertia.{name}") for name in model.joint_names]
     if light := light_joints(model, q, np.array(own)):
-        yield ROTOR_INERTIA.found(f"{settings.where}: {listed(light)}, where the arm is now")
-    # Noise aside: by the mean velocity, or by how far the joint went.
+        yield ROTOR_INERTIA.found(f"{settings.where}: {listed(light)}, at the present position")
+    # Speed without noise: from the mean velocity, or from the range of the positions.
     mean, way = np.abs(velocity.mean(axis=0)).max(), np.ptp(position, axis=0).max()
     speed = max(mean, way / max(states[-1].received - states[0].received, SHORTEST))
     if speed > RESTING:

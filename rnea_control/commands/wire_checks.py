@@ -1,4 +1,4 @@
-"""Whether the arm answers to the torques of `rnea_doctor --move` as its model says."""
+"""Findings of `rnea_doctor --move`: the response of the arm compared with its model."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from rnea_control.commands.finding import Finding, error, note, warning
 # fmt: off
 MOVE_REFUSED = error("move-refused",
     "--move was given, and the arm was not moved",
-    "Do what the message asks for, and run `rnea_doctor --move` again")
+    "Remove the reason in the message, and run `rnea_doctor --move` again")
 MOVE_ENDED = error("move-ended",
     "the check by --move has ended early",
-    "Mend what the message names, and run `rnea_doctor --move` again with the arm supported")
+    "Correct the cause in the message, and run `rnea_doctor --move` again with the arm supported")
 ARM_MOVED_OFF = error("arm-moved-off",
-    "the arm went further or faster than the torques of --move should lead it, and was let go",
-    "Look, one by one, for a push, a load, friction or a `gravity` that the model lacks, a wrong "
-    "hardware_compensates_gravity, and a wrong sign, order or unit; then run `rnea_doctor --move` "
-    "again")
+    "the arm moved further or faster than the torques of --move explain, and was released",
+    "Check for a push; a load, friction or `gravity` that the model lacks; a wrong "
+    "hardware_compensates_gravity, sign, order or unit. Then run `rnea_doctor --move` again")
 WIRES_WRONG = error("wires-wrong",
-    "the arm did not answer to the torques of --move as its model says: a sign, order, unit, "
-    "velocity or the gravity is wrong, or something pushed it",
-    "Mend what the message names before anything controls the arm, and run `rnea_doctor --move` "
-    "again")
+    "the response to the torques of --move contradicts the model: a sign, order, unit, velocity or "
+    "gravity is wrong, or something pushed the arm",
+    "Correct the cause in the message before any controller commands the arm, and run "
+    "`rnea_doctor --move` again")
 WIRES_DOUBTFUL = warning("wires-doubtful",
-    "signs and order of the joints that answered to the torques of --move are right, and something "
-    "else is not",
-    "Do what the message asks for, and run `rnea_doctor --move` again")
+    "signs and order of the joints that responded to the torques of --move are right, but "
+    "something else is wrong",
+    "Follow the remedy in the message, and run `rnea_doctor --move` again")
 WIRES_UNKNOWN = warning("wires-unknown",
-    "no joint has answered to the torques of --move: signs, order and units are not known",
-    "See whether brakes are open, drives enabled and emergency stops released, or do what the "
-    "message asks for; then run `rnea_doctor --move` again")
+    "no joint has responded to the torques of --move: signs, order and units are unknown",
+    "Check that brakes are open, drives enabled and emergency stops released, or follow the remedy "
+    "in the message; then run `rnea_doctor --move` again")
 WIRES_RIGHT = note("wires-right",
-    "each joint answered to the torques of --move as the model says",
+    "each joint responded to the torques of --move as the model predicts",
     "Next: activate the controller, with soft gains first")
 # fmt: on
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
-    """The result of the move, if `--move` was given."""
+    """Findings from the result of `--move`; none without it."""
     move = evidence.move
     if move is None:
         return
@@ -51,7 +50,7 @@ def check(evidence: Evidence) -> Iterator[Finding]:
     verdict, words = move.verdict, ""
     if verdict is not None:
         words = f"{move.likely} (seen: {verdict.words})" if move.likely else verdict.words
-    # If no mistake explains why an arm moved off, its cause is not known: it may be a push.
+    # An arm that moved off without a mistake that explains it may have been pushed.
     wrong = verdict is not None and verdict.wrong
     known = wrong and (move.likely or verdict.told or not move.moved_off)
     if move.moved_off and not known:
@@ -66,6 +65,6 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         yield WIRES_DOUBTFUL.found(words)
     else:
         count, delay = len(verdict.verified), 1e3 * move.delay
-        late = f"{delay:.0f} ms" if delay >= 1.0 else "less than 1 ms"  # no finer than was looked
+        late = f"{delay:.0f} ms" if delay >= 1.0 else "less than 1 ms"  # resolution of the check
         seen = "" if math.isnan(delay) else f"; torques act {late} after the states they answer"
-        yield WIRES_RIGHT.found(f"all {count} joints answered as the model says{seen}")
+        yield WIRES_RIGHT.found(f"all {count} joints responded as the model predicts{seen}")

@@ -75,7 +75,7 @@ class Verdict:
 
     Attributes:
         wrong: whether no torque should be fed back: a sign, an order, a unit or a velocity is
-            wrong, or a torque acts that nobody sent.
+            wrong, or a torque acts that no command explains.
         words: what was seen, in a sentence; empty if all is well.
         answer: that of the arm; None if it was not asked.
         verified: the joints whose answer had the right direction, shape (nv,).
@@ -199,7 +199,7 @@ class ActivationCheck:
         self._begun_at, self._standing = float("nan"), 0
         self._interruptions += 1
         if self._interruptions > MOST_INTERRUPTIONS:
-            self._end(False, "not checked: states are missing or late again and again", None)
+            self._end(False, "not checked: states are repeatedly missing or late", None)
 
     def torque(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
         """Fills `tau`, shape (nv,), with the torques wanted for a state; whether the check goes
@@ -322,7 +322,7 @@ class ActivationCheck:
             wrong = []
         if wrong and not aborted:
             names = listed([self._model.joint_names[j] for j in wrong])
-            words = f"{names} did not answer to torques as the model says"
+            words = f"{names} did not respond to torques as the model predicts"
             self._end(True, words, answer, delay)
             return
         free = [judge.fit(j, answer.tau[:, j], freely=True) for j in joints] if aborted else fits
@@ -431,13 +431,13 @@ class ActivationCheck:
 
     def _pushed_words(self, j: int, fits: list[Fit]) -> str:
         name, unit = self._model.joint_names[j], units(self._model, j).effort
-        return f"{name} is pushed by {fits[j].constant:.3g} {unit} that nobody sent"
+        return f"{name} is pushed by {fits[j].constant:.3g} {unit} that no command explains"
 
     def _loose_words(self, j: int) -> str:
         return (
-            f"{self._model.joint_names[j]} went further or faster than its small torques should "
-            "lead it: has it friction that gave way, or less inertia than its model, or is a sign "
-            "or unit wrong?"
+            f"{self._model.joint_names[j]} moved further or faster than its small torques explain: "
+            "has its friction broken loose, has it less inertia than its model, or is a sign or "
+            "unit wrong?"
         )
 
     def _conclude(self, fits: list[Fit], pushed: FloatArray, answer: Answer, delay: float) -> None:
@@ -452,8 +452,8 @@ class ActivationCheck:
             answers = "answers" if self._open.all() else "did not answer"
             part = f"{100.0 * MOST_AMPLITUDE:.0f} % of the effort limit"
             said.append(
-                f"{which} {answers} to {part}: is a brake closed, a drive off, much friction "
-                "there, or the rotor's inertia (armature) not told?"
+                f"{which} {answers} to {part}: is a brake closed, a drive off, the friction high, "
+                "or the rotor inertia (armature) not set?"
             )
         free = np.where(self._at_stop(), 0.0, pushed)
         j = int(np.argmax(free))

@@ -279,7 +279,10 @@ class Controller(StepRows):
         return self._motions.under_way.get(int(self.numbers[layout.MOTION]))
 
     def hold(
-        self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
+        self,
+        t: float,
+        q: FloatArray,
+        reason: str = "the controller was requested to hold a position",
     ) -> None:
         """Drops the trajectory and holds position `q`, shape (nv,), [rad] or [m], from `t` [s] on,
         with an integral term of 0; `reason` is for those who wait for the end of the motion.
@@ -300,7 +303,7 @@ class Controller(StepRows):
         The difference between the torque in force and the control law's fades out. Where the torque
         in force is not known, the first torque is the gravity torque.
         """
-        self.hold(t, q, reason="the controller starts anew")
+        self.hold(t, q, reason="the controller starts again")
         known = np.isfinite(self.in_force).all()
         self.rows[layout.BLEND_START] = math.nan if known else -math.inf
         if not known and self.settings.control_law.model is Model.none:

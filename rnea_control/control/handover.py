@@ -151,9 +151,9 @@ class Handover:
         reason, away, missed = self.lease.reason, self.lease.away_for, self.lease.missed_states
         if reason == lease.WAS_AWAY_FOR:
             words = f", in which {missed:.0f} states came" if missed > 0.0 else ""
-            return f"it was away for {away:.1f} ms{words}"
+            return f"it was paused for {away:.1f} ms{words}"
         if reason == lease.NO_STATE_TELLS:
-            return "it was away, and no state tells for how long"
+            return "it was paused, and no joint state shows for how long"
         if reason == lease.REVOKED:
             return "the sentinel has revoked it"
         return self._words
@@ -192,7 +192,9 @@ class Handover:
         lease.notice_absence(self.lease, now)
         self._unheard = False  # whoever it is: silence tells when it has ended
         if self.commanding and self.lease.was_away:
-            self._yield(now, self._wait, "it was away, and another node commands", lease.OVERTAKEN)
+            self._yield(
+                now, self._wait, "it was paused, and another node commands", lease.OVERTAKEN
+            )
         elif self.commanding:
             self.strays += 1
             if self.strays > 1 and self.times.revokes:
@@ -228,7 +230,9 @@ class Handover:
             return
         lease.notice_absence(self.lease, now)
         if label == "commanding" and self.commanding and self.lease.alone:
-            self._yield(now, self.times.timeout, "the sentinel, not known of before, commands")
+            self._yield(
+                now, self.times.timeout, "a sentinel that was not discovered before commands"
+            )
         guarded = label not in ("", "idle")
         if self._unheard and self.phase is Phase.guarding and label != UNHEARD:
             self.start(now, alone=not guarded)
@@ -277,7 +281,7 @@ class Handover:
         if revoking and self._over(now, *revoked, self.times.yielding):
             self.contested = True
             self._no_revocation_until = now + REVOCATION_PAUSE
-            self._change(lease.GUARDING, "another node goes on commanding")
+            self._change(lease.GUARDING, "another node still commands")
         return False
 
     def start(self, now: float, alone: bool, wait: float = 0.0) -> None:
@@ -289,7 +293,7 @@ class Handover:
             self.lease.has_commanded = self.lease.was_away = False
             self._change(lease.COMMANDING, "nobody else commands")
         else:
-            self._yield(now, wait or self.times.grace, "listens whether the sentinel commands")
+            self._yield(now, wait or self.times.grace, "checks whether the sentinel commands")
 
     def guard(self, now: float) -> None:
         """The sentinel begins to guard: it has heard a command, or was stopped for a while."""

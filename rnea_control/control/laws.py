@@ -91,7 +91,7 @@ class ControlLaw(IntEnum):
     )
     gravity_compensation = (
         *(Model.gravity, Feedback.damping, Friction.measured, "g(q) - Kd v"),
-        "guiding by hand; takes no trajectories",
+        "hand guiding; accepts no trajectories",
     )
     pd = (
         *(Model.none, Feedback.torque, Friction.none, "u"),
@@ -99,7 +99,7 @@ class ControlLaw(IntEnum):
     )
     pd_gravity = (
         *(Model.gravity, Feedback.torque, Friction.desired, "g(q) + u"),
-        "PD with gravity compensation: asks no more of the model than its masses",
+        "PD with gravity compensation: needs only the masses of the model",
     )
 
     model: Model

@@ -355,7 +355,7 @@ class Machine:
         self._demand(FREE, "hold")
         if self._rest is Mode.GRAVITY_COMPENSATION:
             raise ControllerError("control_law is gravity_compensation, which holds no position")
-        self.happen(Event.HELD, "told to hold")
+        self.happen(Event.HELD, "requested by ~/hold")
         return "braking, then holding"
 
     def guide(self) -> str:
@@ -363,8 +363,8 @@ class Machine:
         self._demand((Mode.HOLDING, Mode.GRAVITY_COMPENSATION), "begin gravity compensation")
         if self._ending:
             raise ControllerError(ENDS)
-        self.happen(Event.GUIDED, "told so")
-        again = "; ~/resume has it hold again" if self._rest is Mode.HOLDING else ""
+        self.happen(Event.GUIDED, "requested by ~/gravity_compensation")
+        again = "; ~/resume holds the arm again" if self._rest is Mode.HOLDING else ""
         return f"the arm follows the hand{again}"
 
     def resume(self, present: Mapping[Hashable, str] | None = None) -> str:
@@ -378,7 +378,7 @@ class Machine:
         """
         if self.mode is Mode.BLIND and self.controller.doubts:
             self.controller.believe()
-            return "the measured positions are taken for true"
+            return "the measured positions are accepted"
         if self.mode in TAKES_TRAJECTORIES:
             return f"already {self.mode.value}: there was nothing to resume"
         self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
@@ -393,10 +393,10 @@ class Machine:
         self._holders.clear()
         self._latched.pop(Mode.EMERGENCY_STOP, None)
         guided = self.mode is Mode.GRAVITY_COMPENSATION
-        self.happen(Event.HELD if guided else Event.RELEASED, "told to resume")
+        self.happen(Event.HELD if guided else Event.RELEASED, "requested by ~/resume")
         if self.mode is Mode.FAULT:
             return self.reason
-        over = f", over the emergency stop of {gone} publisher(s) that have gone"
+        over = f", despite the emergency stop of {gone} publisher(s) that have ended"
         return self._rest.value + (over if gone else "")
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:

@@ -352,4 +352,4 @@ class Motions:
                 motion.finish(end.kind, end.text)
         if count - most > begin:  # some are forgotten
             for number in self.under_way.keys() - {int(self._numbers[layout.MOTION])}:
-                self.under_way.pop(number).finish(EndKind.DROPPED, "too much has befallen the arm")
+                self.under_way.pop(number).finish(EndKind.DROPPED, "too many events at once")

@@ -93,7 +93,7 @@ class Plan:
 
 
 class _Attempt(NamedTuple):
-    """A trajectory that is `factor` times slower than asked for."""
+    """A trajectory that is `factor` times slower than requested."""
 
     factor: float
     times: FloatArray  # of the waypoints ahead, [s]
@@ -179,7 +179,7 @@ class Planner:
                 raise TrajectoryLimitsError(note)
             if rules.excessive_effort == ExcessiveEffort.slow_down:
                 chosen = self._slowed(attempt, chosen, start)
-                slower = f"{chosen.factor:.4g} times slower than asked for"
+                slower = f"{chosen.factor:.4g} times slower than requested"
                 note = f"{slower}, to stay within the effort limits"
         times = start + points.times
         times[len(times) - len(ahead) :] = chosen.times
@@ -227,7 +227,7 @@ class Planner:
                 factor = slow.factor + (fast.factor - slow.factor) * low / (low - high)
         if slow is None:
             reason = fast.peak.complaint(start, self._model)
-            raise TrajectoryLimitsError(f"{reason}, which going slower does not mend")
+            raise TrajectoryLimitsError(f"{reason}, also at a lower speed")
         return slow
 
     def _joined(

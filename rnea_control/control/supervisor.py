@@ -188,7 +188,7 @@ class Supervisor(Machine):
             if doubt := self.controller.doubt(t, q, v, self.settings.simulated):
                 self.refuse_state(doubt)
                 if doubt is not STILL_FROZEN:
-                    self._put_off(t, Event.DOUBTED, f"{doubt}; ~/resume takes that for true")
+                    self._put_off(t, Event.DOUBTED, f"{doubt}; ~/resume accepts it")
                 raise ControllerError(doubt)
             self.happen(Event.CAUGHT, "joint_states are back", (t, q, v))
             self._bad_in_row = 0

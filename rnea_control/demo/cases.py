@@ -1,5 +1,5 @@
-"""The runs that the demo compares: two control laws, on an arm that is its URDF and on one that is
-not."""
+"""Cases of the demo: two control laws, each with an arm that equals its URDF and with an arm that
+differs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rnea_control.control import ControlLaw
 
-# Parameters of rnea_simulated_arm for the arm that is not its URDF. The controller has the URDF.
+# Parameters of rnea_simulated_arm for the arm that differs from the URDF of the controller.
 OTHER_ARM = {
     "mass_scale": 1.1,  # factor on all masses and inertias
     "joint_armature": 0.1,  # rotor inertia at each joint [kg m^2] or [kg]
@@ -20,10 +20,10 @@ LAW_NAMES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One run of the demo."""
+    """Control law and model of a run."""
 
     law: ControlLaw
-    exact: bool  # the arm is its URDF
+    exact: bool  # True if the arm equals its URDF
 
     @property
     def law_name(self) -> str:
@@ -32,7 +32,7 @@ class Case:
 
     @property
     def model_name(self) -> str:
-        """How right the controller's model is."""
+        """Name of the controller's model in sentences."""
         return "exact model" if self.exact else "wrong model"
 
     @property
@@ -47,5 +47,5 @@ class Case:
 
 
 CASES = tuple(Case(law, exact) for exact in (True, False) for law in LAW_NAMES)
-# The run whose positions, torques and film are shown.
+# Case whose positions, torques and film are shown.
 SHOWN = Case(ControlLaw.computed_torque, exact=True)

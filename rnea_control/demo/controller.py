@@ -1,4 +1,4 @@
-"""The demo's controller, a process of its own, and what it reports of itself during a run."""
+"""The demo's controller, a separate process, and its reports during a run."""
 
 from __future__ import annotations
 
@@ -25,19 +25,17 @@ from rnea_control.parameters.table import LONGEST_DEAD_TIME
 CONTROLLER = "rnea_controller"
 LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-# Feedback of all runs: bandwidth [rad/s], critically damped.
-BANDWIDTH = 20.0
+BANDWIDTH = 20.0  # bandwidth of the critically damped feedback in all runs [rad/s]
 
-# The modes of an undisturbed run.
-FOLLOWING = "moving"
-EXPECTED = {"holding", FOLLOWING}
+FOLLOWING = "moving"  # mode while the controller follows the trajectory
+EXPECTED = {"holding", FOLLOWING}  # modes of an undisturbed run
 
-# Counts in the controller's diagnostics that do not rise in an undisturbed run.
+# Counters in the controller's diagnostics that do not rise in an undisturbed run.
 COUNTS = {
     "gave way": "the controller gave way to the arm",
     "gaps in states": "joint states did not come in time",
     "states refused": "the controller refused joint states",
-    "trajectories dropped": "the controller dropped the trajectory, as the states' stamps jumped",
+    "trajectories dropped": "the controller dropped the trajectory because stamps jumped",
 }
 
 
@@ -45,8 +43,7 @@ COUNTS = {
 def controller(
     robot: DemoRobot, law: ControlLaw, rate: float, namespace: str
 ) -> Iterator[subprocess.Popen]:
-    """The executable `rnea_controller` as a process of its own, for joint states at a rate, [Hz];
-    ended as by Ctrl-C."""
+    """Runs the executable `rnea_controller` for joint states at `rate` [Hz]; ends it by SIGINT."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "parameters.yaml"
         path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters(robot, law, rate)}}))
@@ -65,7 +62,8 @@ def controller(
 
 
 def parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, object]:
-    """Gains for `BANDWIDTH`: of an acceleration for unit inertia, else of a torque."""
+    """Parameters of the controller. The gains have the bandwidth `BANDWIDTH`; they are those of an
+    acceleration or of a torque, as the control law needs."""
     model = robot.model
     M = np.eye(model.nv)
     if not law.feeds_back_acceleration:
@@ -74,28 +72,28 @@ def parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, obje
         joint: {"p": float(BANDWIDTH**2 * inertia), "d": float(2.0 * BANDWIDTH * inertia)}
         for joint, inertia in zip(model.joint_names, M.diagonal(), strict=True)
     }
-    # The robot's own gains are of an acceleration.
+    # The gains in the robot's configuration are for control laws that feed back an acceleration.
     gains = robot.parameters.get("gains", own) if law.feeds_back_acceleration else own
     return {
         "joints": list(model.joint_names),
         **robot.parameters,
         "gains": gains,
         "control_law": law.name,
-        # The simulated arm gets each torque at once, and holds it for a state.
+        # The simulated arm applies each torque without delay, and holds it for one period.
         "dead_time": min(0.5 / rate, LONGEST_DEAD_TIME),
-        # A desktop computer pauses now and then.
+        # Tolerate the pauses of a desktop computer.
         "joint_state_timeout": 0.5,
         "joint_state_gap": 0.5,
-        # A run that is far off shows how far; its motion does not end.
+        # Do not end the motion of a run with large errors.
         "max_position_errors": {joint: 0.0 for joint in model.joint_names},
         "saturation_timeout": 0.0,
-        # It would move the arm off the start of the trajectory, by some hundredths of a radian.
+        # The check would move the arm off the start of the trajectory by some hundredths of a rad.
         "activation": {"check": "off"},
     }
 
 
-def heard_of_controller(node: Node) -> tuple[list[dict[str, str]], list[TransitionEvent]]:
-    """The diagnostics and the modes of the controller in a node's namespace, as they come."""
+def watched_controller(node: Node) -> tuple[list[dict[str, str]], list[TransitionEvent]]:
+    """Lists that receive the diagnostics and the modes of the controller in a node's namespace."""
     reports: list[dict[str, str]] = []
     modes: list[TransitionEvent] = []
     name = f"{node.get_namespace()}/{CONTROLLER}".lstrip("/")
@@ -113,8 +111,8 @@ def heard_of_controller(node: Node) -> tuple[list[dict[str, str]], list[Transiti
 def incidents(
     before: Mapping[str, str], after: Mapping[str, str], events: Iterable[TransitionEvent]
 ) -> list[str]:
-    """What has happened in a run, a sentence each, by the diagnostics before and after it, and the
-    modes in it."""
+    """Incidents of a run, a sentence each, from the diagnostics before and after the run and the
+    modes during it."""
     modes = [(event.goal_state.label, event.transition.label) for event in events]
     found = [
         f"the controller's mode became {mode}: {reason}"

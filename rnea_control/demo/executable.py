@@ -8,7 +8,7 @@ from rnea_control.extras import import_or_exit
 
 
 def main() -> int:
-    """Runs the demo, or says which extra is missing."""
+    """Runs the demo, or ends with the name of the missing extra."""
     return import_or_exit("rnea_control.demo.program", "rnea_demo", "demo").main()
 
 

@@ -1,5 +1,5 @@
-"""Films of recorded motions, each link placed as recorded: by MuJoCo where it can draw without a
-window, else as lines between the joints; and MuJoCo's viewer."""
+"""Films of recorded motions, drawn by MuJoCo if it can draw without a window, else as lines between
+the joints; and playback in MuJoCo's viewer."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from rnea_control.demo.scene import Scene, render
 from rnea_control.demo.skeleton import skeletons
 from rnea_control.dynamics import Workspace, forward_kinematics
 
-FRAMES_PER_SECOND = 12.5  # GIF counts in hundredths of a second
-COLORS = 32
+FRAMES_PER_SECOND = 12.5  # a multiple of the time unit of GIF, 0.01 s
+COLORS = 32  # number of colors of a GIF
 VIEWER_FRAMES_PER_SECOND = 50.0
 
-# What MuJoCo may draw with where there is no window, and a program that tries it.
-BACKENDS = ("egl", "osmesa")
+BACKENDS = ("egl", "osmesa")  # values of MUJOCO_GL for drawing without a window
+# Program that fails where MuJoCo cannot draw with the backend in MUJOCO_GL.
 TRIAL = "import mujoco; mujoco.Renderer(mujoco.MjModel.from_xml_string('<mujoco/>'))"
 
-# The viewer's thread ends by itself; a process that ends before it may crash, [s].
-CLOSING = 1.0
+CLOSING = 1.0  # time for the end of the viewer's thread, without which the process may crash [s]
 
 
 def drawing_backend() -> str:
-    """What MuJoCo can draw with here without a window, for MUJOCO_GL, which may name one already;
-    empty if there is nothing. Each is tried in a process of its own, as a driver may crash it."""
+    """Value of MUJOCO_GL with which MuJoCo can draw without a window; empty if there is none. A
+    value in the environment takes precedence. A separate process tries each value, as a driver may
+    crash."""
     given = os.environ.get("MUJOCO_GL")
     for backend in [given] if given else BACKENDS:
         trial = [sys.executable, "-c", TRIAL]
@@ -50,11 +50,11 @@ def drawing_backend() -> str:
 
 
 def film(path: Path, robot: DemoRobot, recording: Recording) -> str:
-    """Writes a film of a recording, .gif or .mp4, in real time; returns how it was drawn."""
+    """Writes a film of a recording at real speed, .gif or .mp4; returns how it was drawn."""
     poses = link_poses(robot, recording, FRAMES_PER_SECOND)
     if backend := drawing_backend():
         how = "by MuJoCo"
-        os.environ["MUJOCO_GL"] = backend  # MuJoCo reads it when it is imported
+        os.environ["MUJOCO_GL"] = backend  # read by MuJoCo at its import
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             frames = pool.submit(render, robot.path, robot.model.link_names, poses).result()
     else:
@@ -65,7 +65,7 @@ def film(path: Path, robot: DemoRobot, recording: Recording) -> str:
 
 
 def link_poses(robot: DemoRobot, recording: Recording, frames_per_second: float) -> FloatArray:
-    """X_WL of all links in each frame of a recording, shape (frames, number of links, 4, 4)."""
+    """Poses X_WL of all links in each frame of a recording, shape (frames, links, 4, 4)."""
     count = max(int(recording.time[-1] * frames_per_second), 1)
     times = np.arange(count) / frames_per_second
     rows = np.clip(np.searchsorted(recording.time, times), 0, len(recording.time) - 1)
@@ -77,7 +77,7 @@ def link_poses(robot: DemoRobot, recording: Recording, frames_per_second: float)
 
 
 def _write_gif(path: Path, frames: FloatArray) -> None:
-    # One palette for all frames: what does not move then is the same in all, and costs nothing.
+    # With a common palette, pixels that do not change take no space in later frames.
     sample = np.concatenate(frames[:: max(len(frames) // 8, 1)])
     palette = Image.fromarray(sample).quantize(COLORS)
     images = [Image.fromarray(frame).quantize(palette=palette, dither=0) for frame in frames]
@@ -99,16 +99,16 @@ def _write_mp4(path: Path, frames: FloatArray) -> None:
 
 
 def has_display() -> bool:
-    """Whether windows can be opened here."""
+    """True if windows can be opened."""
     import glfw  # noqa: PLC0415 - the viewer is rarely used
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of what it returns
+        warnings.simplefilter("ignore")  # a missing display is also the return value
         return bool(glfw.init())
 
 
 def show(robot: DemoRobot, recordings: Sequence[Recording]) -> None:
-    """Plays recordings in real time, again and again, until the window is closed."""
+    """Plays recordings at real speed in a loop until the window is closed."""
     from mujoco.viewer import launch_passive  # noqa: PLC0415 - the viewer is rarely used
 
     motions = [link_poses(robot, each, VIEWER_FRAMES_PER_SECOND) for each in recordings]

@@ -33,15 +33,18 @@ from rnea_control.ros.middleware import use_loopback
 from rnea_control.ros.process import ros_process
 from rnea_control.simulation.parameters import PARAMETERS
 
-# Exit statuses.
-COMPARED, FAILED, WRONG_OPTION, DISTURBED, VOID = range(5)
+COMPARED = 0  # exit status: all runs were compared
+FAILED = 1  # exit status: the demo could not run, or was stopped
+WRONG_OPTION = 2  # exit status of argparse
+DISTURBED = 3  # exit status: a run was disturbed
+VOID = 4  # exit status: the robot cannot show a difference
 
 CONSOLE = Console()
 PICTURE = "rnea_demo.png"
 FILMS = (".gif", ".mp4")
 REMEDY = (
-    "Computed torque is as good as its model: give it the rotor inertias by `armature`, or have "
-    "rnea_identify fit masses, friction and rotors to the arm (docs/identification.md)."
+    "Computed torque is as good as its model: set the rotor inertias by `armature`, or identify "
+    "masses, friction and rotors with rnea_identify (docs/identification.md)."
 )
 
 _EPILOG = f"""\
@@ -50,14 +53,14 @@ exit status:
   {FAILED}  the demo could not run, or was stopped
   {WRONG_OPTION}  wrong option
   {DISTURBED}  a run was disturbed (motion aborted, commands or states missing, torque at its
-     limit): nothing is compared
-  {VOID}  the robot has no inertias or no room to move: there is nothing to compare
+     limit): no comparison
+  {VOID}  the robot has no inertias or no room to move: no comparison
 """
 
 
 def options(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The options of a command line, by default the process's own, which ends with status 2 if one
-    of them is wrong."""
+    """Options of a command line, by default that of the process. Ends the process with status 2 for
+    a wrong option."""
     parser = argparse.ArgumentParser(
         prog="rnea_demo",
         description=__doc__,
@@ -68,28 +71,29 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     # fmt: off
     add("--robot",
         help="a name that --list shows, or the path of a URDF file; by default panda, or the arm "
-        "that comes with this package where example-robot-data is not installed")
+        "of this package if example-robot-data is not installed")
     add("--joints", type=lambda text: text.split(","),
-        help="names of the joints that move, as a,b,c; the others are locked")
+        help="joints that move, separated by commas; the other joints are locked")
     add("--rate", type=float, default=1000.0, help="control rate [Hz]")
     add("--picture", metavar="FILE", type=Path,
-        help=f"where to draw the result, {PICTURE} by default; with --list, the robots")
+        help=f"file for the picture of the result, {PICTURE} by default; with --list, for a "
+        "picture of the robots")
     add("--video", metavar="FILE", type=Path,
         help="film the run with the exact model, as .gif, or .mp4 by ffmpeg")
     add("--view", action="store_true",
-        help="show all runs in MuJoCo's viewer, once they are done")
-    add("--list", action="store_true", help="show the robots there are, and end")
+        help="show all runs in MuJoCo's viewer afterwards")
+    add("--list", action="store_true", help="list the available robots, and end")
     # fmt: on
     given = parser.parse_args(arguments)
     if given.picture is None and not given.list:
         given.picture = Path(PICTURE)
     for problem in _problems(given):
-        parser.error(problem)  # the first one ends the process
+        parser.error(problem)  # ends the process
     return given
 
 
 def _problems(given: argparse.Namespace) -> Iterator[str]:
-    """What is wrong, a sentence each."""
+    """Wrong options, a sentence each."""
     rate = next(parameter for parameter in PARAMETERS if parameter.name == "rate")
     if not rate.at_least <= given.rate <= rate.at_most:
         yield f"--rate is {given.rate:g}; it must be {rate.at_least:g} to {rate.at_most:g} Hz"
@@ -101,9 +105,9 @@ def _problems(given: argparse.Namespace) -> Iterator[str]:
     if given.video:
         yield from _unwritable("--video", given.video, FILMS)
         if given.video.suffix == ".mp4" and shutil.which("ffmpeg") is None:
-            yield "--video to .mp4 needs ffmpeg, which is not installed; a .gif does not"
+            yield "--video to .mp4 needs ffmpeg, which is not installed; use a .gif"
     if given.view and not has_display():
-        yield "--view needs a display, and there is none; --video FILE needs none"
+        yield "--view needs a display, and there is none; use --video FILE"
 
 
 def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> Iterator[str]:
@@ -119,10 +123,10 @@ def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> Iterator[st
 
 
 def main() -> int:
-    """Runs the demo; the end of `--help` says what the exit status means."""
+    """Runs the demo; returns the exit status, which the end of `--help` explains."""
     given = options()
     use_loopback(share_directory() / "config" / "fastdds_localhost.xml")
-    warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
+    warnings.simplefilter("ignore", RobotModelWarning)  # printed by _print_introduction
     if given.list:
         list_robots(given.picture)
         return COMPARED
@@ -130,7 +134,7 @@ def main() -> int:
         robot = load_robot(given.robot, given.joints)
         _print_introduction(robot)
         if reason := void(robot):
-            CONSOLE.print(f"Nothing to compare: {reason}.", style="red", markup=False)
+            CONSOLE.print(f"No comparison: {reason}.", style="red", markup=False)
             return VOID
         with ros_process(["--ros-args", "--log-level", "error"]) as running:
             recordings = [_run(robot, case, given.rate, running) for case in CASES]
@@ -143,7 +147,7 @@ def main() -> int:
 
 
 def list_robots(picture: Path | None) -> None:
-    """Prints the robots there are, by name, and draws those that have a joint."""
+    """Prints the available robots by name, and draws those that have a joint."""
     result, moving = Table(title="Robots for --robot"), {}
     result.add_column("robot", no_wrap=True)
     for heading in ("joints", "mass, kg"):
@@ -167,7 +171,7 @@ def list_robots(picture: Path | None) -> None:
 
 
 def _print_introduction(robot: DemoRobot) -> None:
-    # Warnings are for files that the user can change.
+    # Warnings are printed only for files that the user can change.
     own = robot.path not in known_robots().values()
     for warning in robot.model.warnings if own else ():
         text = warning.replace(robot.model.source, Path(robot.model.source).name)
@@ -176,10 +180,11 @@ def _print_introduction(robot: DemoRobot) -> None:
     more = f"; joints that mimic them: {followers}" if followers else ""
     CONSOLE.print(
         f"{robot.name}: {robot.model.nv} joints follow a trajectory of "
-        f"{robot.waypoints[-1].time:g} s in real time{more}. The controller is a process of its "
-        f"own and talks to the simulated arm over ROS 2. {' and '.join(LAW_NAMES.values())} run "
-        f"first with an exact model, then with a wrong one: {difference().partition(': ')[2]}. "
-        f"The gains stay the same: {BANDWIDTH:g} rad/s by the inertias of the URDF."
+        f"{robot.waypoints[-1].time:g} s in real time{more}. The controller is a separate process, "
+        f"connected to the simulated arm by ROS 2. {' and '.join(LAW_NAMES.values())} run first "
+        f"with an exact model, then with a wrong model: {difference().partition(': ')[2]}. All "
+        f"runs have the same gains: a bandwidth of {BANDWIDTH:g} rad/s for the inertias of the "
+        "URDF."
     )
 
 
@@ -198,7 +203,7 @@ def _run(robot: DemoRobot, case: Case, rate: float, running: Callable[[], bool])
 
 
 def _print_outcome(robot: DemoRobot, recordings: Sequence[Recording]) -> bool:
-    """Prints the comparison, or why there is none; returns whether there is none."""
+    """Prints the comparison, or the disturbances; returns True if a run was disturbed."""
     reasons = [
         f"- {recording.case.title}: {sentence}"
         for recording in recordings
@@ -225,7 +230,7 @@ def _print_outcome(robot: DemoRobot, recordings: Sequence[Recording]) -> bool:
 def _show(
     given: argparse.Namespace, robot: DemoRobot, recordings: list[Recording], disturbed: bool
 ) -> None:
-    """Picture, film and viewer, of the recorded runs."""
+    """Draws the picture; makes the film and opens the viewer if requested."""
     draw(given.picture, robot.model, recordings, disturbed=disturbed)
     CONSOLE.print(f"Picture: {given.picture.resolve()}", soft_wrap=True)
     if given.video:

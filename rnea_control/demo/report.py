@@ -1,5 +1,5 @@
-"""The demo's results: a table, a summary and a picture. Errors and torques of joints that turn are
-in mrad and Nm, of joints that slide in mm and N, and no figure mixes them."""
+"""Results of the demo: a table, a summary and a picture. Errors and torques are in mrad and Nm for
+rotating joints, in mm and N for sliding joints; no figure mixes them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import Units, units
 
 LEGEND_COLUMNS = 8
-LONGEST_NAME = 24  # characters in the legend; the end of a name tells joints apart
-# Joints by the unit of their positions; errors are in thousandths of it.
+LONGEST_NAME = 24  # characters in the legend; the end of a name distinguishes joints
+# Kinds of joints by the unit of their positions; errors are in thousandths of this unit.
 KINDS = {"rad": "turning", "m": "sliding"}
 STYLES = {"rad": "-", "m": "-."}
 NOTES = {"rad": "", "m": ", dash-dotted"}
-SMALLEST_BAR = 1e-4  # an error of zero, on a logarithmic scale [mrad] or [mm]
+SMALLEST_BAR = 1e-4  # bar of an error of zero on a logarithmic scale [mrad] or [mm]
 PD, CT = ControlLaw.pd_gravity, ControlLaw.computed_torque
 COLORS = {
     Case(PD, exact=True): "darkgray",
@@ -42,7 +42,7 @@ COLUMNS = {PD: "PD+g", CT: "CT"}
 
 
 def by_units(model: RobotModel) -> dict[Units, list[int]]:
-    """The joints of the same units, those that turn first."""
+    """Joints grouped by units, rotating joints first."""
     found: dict[Units, list[int]] = {}
     for j in range(model.nv):
         found.setdefault(units(model, j), []).append(j)
@@ -50,7 +50,7 @@ def by_units(model: RobotModel) -> dict[Units, list[int]]:
 
 
 def difference() -> str:
-    """How the arm of the wrong model differs from its URDF."""
+    """Difference between the arm and its URDF in the runs with a wrong model."""
     heavier = 100.0 * (OTHER_ARM["mass_scale"] - 1.0)
     rotor = OTHER_ARM["joint_armature"]
     return (
@@ -60,12 +60,12 @@ def difference() -> str:
 
 
 def shown(recordings: Sequence[Recording]) -> Recording:
-    """The recording of the run whose positions, torques and film are shown."""
+    """Recording whose positions, torques and film are shown."""
     return next(each for each in recordings if each.case == SHOWN)
 
 
 def table(robot: DemoRobot, recordings: Sequence[Recording]) -> Table:
-    """Errors of each joint in all cases, and its torques in the run that is shown."""
+    """Table of each joint's errors in all cases, and its largest torque in the run shown."""
     title = f"{robot.name}: RMS tracking errors, and largest torque under {SHOWN.title}"
     result = Table(title=title, box=SIMPLE_HEAD)
     result.add_column("\njoint", overflow="fold", min_width=12)
@@ -89,7 +89,7 @@ def table(robot: DemoRobot, recordings: Sequence[Recording]) -> Table:
 
 
 def summary(model: RobotModel, recordings: Sequence[Recording]) -> list[str]:
-    """A line for each case and the joints of the same units."""
+    """Summary with a line for each case and each kind of joint."""
     every = by_units(model)
     lines = []
     for unit, joints in every.items():
@@ -103,7 +103,7 @@ def summary(model: RobotModel, recordings: Sequence[Recording]) -> list[str]:
 
 
 def _digits(value: float) -> str:
-    """A figure with three digits, and at most four decimals."""
+    """Number with three significant digits, and at most four decimals."""
     decimals = 2 - math.floor(math.log10(value)) if value > 0.0 else 0
     return f"{value:.{min(max(decimals, 0), 4)}f}"
 
@@ -111,7 +111,7 @@ def _digits(value: float) -> str:
 def draw(
     path: Path, model: RobotModel, recordings: Sequence[Recording], disturbed: bool = False
 ) -> None:
-    """Writes the picture of the runs; that of disturbed runs gives no figures."""
+    """Draws the runs to a file, without figures if a run was disturbed."""
     found, exact = by_units(model), shown(recordings)
     size = (16.0, 8.0 + 0.2 * -(-(model.nv + 2) // LEGEND_COLUMNS))
     figure = Figure(figsize=size, layout="constrained")
@@ -151,7 +151,7 @@ def _draw_positions(
     colors: np.ndarray,
     found: dict[Units, list[int]],
 ) -> list[Line2D]:
-    """Measured and desired positions; returns the lines of the legend."""
+    """Draws measured and desired positions; returns the lines of the legend."""
     axes.set_title(f"Positions: {exact.case.title}")
     legend = []
     for unit, scale in _scales(axes, found):
@@ -177,7 +177,7 @@ def _draw_torques(axes: Axes, model: RobotModel, exact: Recording, colors: np.nd
 
 
 def _draw_bars(axes: Axes, model: RobotModel, recordings: Sequence[Recording]) -> None:
-    """RMS error of each joint in each case, on a logarithmic scale."""
+    """Draws the RMS error of each joint in each case, on a logarithmic scale."""
     width = 0.8 / len(recordings)
     places = np.arange(model.nv)
     for i, recording in enumerate(recordings):
@@ -204,7 +204,7 @@ def _draw_errors(
     found: dict[Units, list[int]],
     disturbed: bool,
 ) -> None:
-    """A panel for each case; those with the same arm have the same scale."""
+    """Draws a panel for each case; panels of the same arm have the same scale."""
     for axes, recording in zip(panels, recordings, strict=True):
         rms = []
         for unit, scale in _scales(axes, found, "error, m"):
@@ -221,7 +221,7 @@ def _draw_errors(
 
 
 def _scales(axis: Axes, found: Collection[Units], prefix: str = "") -> Iterator[tuple[Units, Axes]]:
-    """A scale for each unit of positions: the first one's on the left, the other's on the right."""
+    """Axes for each unit of positions: the first scale on the left, the second on the right."""
     for scale, unit in zip((axis, axis.twinx()) if len(found) > 1 else (axis,), found, strict=True):
         kind = f" ({KINDS[unit.position]} joints{NOTES[unit.position]})" if len(found) > 1 else ""
         scale.set_ylabel(f"{prefix}{unit.position}{kind}")

@@ -1,4 +1,4 @@
-"""The robots there are, and one to show, with a trajectory within its limits."""
+"""Robots available to the demo, and the selected robot with a trajectory within its limits."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from rnea_control.model import RobotModel
 from rnea_control.model.joints import VELOCITIES
 from rnea_control.model.urdf_text import urdf_text
 
-# Parameters in config/, and the posture from which the arm has room to move; others start in the
-# middle of their limits. Parameters of real robots are not for the demo: it simulates no firmware.
+# Robots with parameters in config/, and a start posture with room to move. Other robots start in
+# the middle of their limits. Parameters of real robots are unsuitable: the demo simulates no
+# firmware.
 CONFIGURED = {
     "panda": ("robots/simulated_panda.yaml", (0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8)),
     "seven_axis_arm": ("rnea_controller.yaml", (0.0, 0.5, 0.0, 1.2, 0.0, 0.6, 0.0)),
 }
 
-# How far the waypoints lead, as factors on `SWING` and on the way to the nearer limit.
+# Displacements of the waypoints, as shares of the swing.
 PATTERN = ((0.9, 0.5), (-0.4, -0.9), (-0.9, 0.6), (0.5, -0.3))
-SWING = 0.8
+SWING = 0.8  # largest swing, as a share of the distance to the nearer limit
 LEG = 1.2  # time from waypoint to waypoint [s]
 
 # Fraction of the velocity and effort limits that the planned trajectory may use.
@@ -43,20 +44,20 @@ LIMIT_SHARE = 0.7
 
 @dataclass(frozen=True)
 class DemoRobot:
-    """A robot to show: its URDF, the joints that move, where they start, where they go."""
+    """The robot of a demo: its URDF, the joints that move, their start and their waypoints."""
 
     name: str
-    path: Path  # of the URDF
-    urdf: str  # its text
+    path: Path  # URDF file
+    urdf: str  # text of the URDF
     model: RobotModel
-    start: FloatArray
+    start: FloatArray  # positions at the start, shape (nq,), [rad] or [m]
     waypoints: list[Waypoint]
-    parameters: dict[str, Any]  # of the controller, from config/ where it has a file for the robot
+    parameters: dict[str, Any]  # parameters of the controller from config/; empty without a file
 
 
 def known_robots() -> dict[str, Path]:
-    """The URDFs of this package and of example-robot-data by name; where two files have the same,
-    the name is that of the robot's folder and of the file."""
+    """URDFs of this package and of example-robot-data by name. Names that occur twice are preceded
+    by the name of the robot's folder."""
     paths = sorted(share_directory().glob("urdf/*.urdf"))
     with contextlib.suppress(metadata.PackageNotFoundError):
         files = metadata.distribution("example-robot-data").files or []
@@ -69,12 +70,14 @@ def known_robots() -> dict[str, Path]:
 
 
 def find_urdf(robot: str | None) -> tuple[str, Path]:
-    """Name and file for what the user gave: a name of the list, else the path of a file; if that is
-    no URDF, loading it says what it is. By default the Panda of example-robot-data, or the
-    package's own arm where that is not installed.
+    """Name and URDF file of a robot.
+
+    Args:
+        robot: a name from `known_robots`, or the path of a file. By default the Panda of
+            example-robot-data, or the package's own arm if that is not installed.
 
     Raises:
-        RneaControlError: there is no such robot; the message lists the known ones.
+        RneaControlError: the robot is unknown; the message lists the known robots.
     """
     known = known_robots()
     robot = robot or ("panda" if "panda" in known else "seven_axis_arm")
@@ -94,13 +97,13 @@ def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRo
     """The robot by name or path, with a trajectory of six seconds within its limits.
 
     Args:
-        robot: its name, or the path of its URDF, see `find_urdf`.
-        joints: those that move; the others are locked where they would start. By default those of
-            the robot's configuration, or all.
+        robot: a name from `known_robots`, or the path of a URDF.
+        joints: joints that move; the others are locked at their start position. By default the
+            joints of the robot's configuration, or all.
 
     Raises:
-        RneaControlError: there is no such robot, it does not load, or its effort limits are below
-            its gravity torque.
+        RneaControlError: the robot is unknown, does not load, or has effort limits below its
+            gravity torque.
     """
     name, path = find_urdf(robot)
     parameters: dict[str, Any] = {}
@@ -137,7 +140,7 @@ def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRo
 
 
 def _of_one_degree(model: RobotModel) -> list[str]:
-    """The joints of one degree of freedom."""
+    """Names of the joints with one degree of freedom."""
     types = zip(model.joint_names, model.joint_types, strict=True)
     return [joint for joint, kind in types if VELOCITIES[kind] == 1]
 
@@ -154,7 +157,7 @@ def _check_joints(model: RobotModel, path: Path) -> None:
 
 
 def _easy_posture(model: RobotModel) -> FloatArray:
-    """The middle of the limits, or zero, whichever needs the smaller torques."""
+    """Posture in the middle of the limits, or zero, whichever needs the smaller torques."""
     with np.errstate(invalid="ignore"):  # joints without limits
         middle = 0.5 * (model.lower + model.upper)
     middle = np.where(np.isfinite(middle), middle, 0.0)
@@ -164,10 +167,10 @@ def _easy_posture(model: RobotModel) -> FloatArray:
 
 
 def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypoint]:
-    """Through the pattern's points and back; at rest at both ends only."""
+    """Waypoints through the pattern and back to the start, at rest only at the end."""
     room = np.minimum(np.minimum(model.upper - start, start - model.lower), 1.0 / LIMIT_SHARE)
     reach = swing * LIMIT_SHARE * np.maximum(room, 0.0)
-    # Neighboring joints move differently: by one column or the other, every second pair reversed.
+    # Neighboring joints use different columns; every second pair of joints has the opposite sign.
     joint = np.arange(model.nv)
     shares = np.array(PATTERN)[:, joint % 2] * np.where(joint // 2 % 2 == 0, 1.0, -1.0)
     points = np.array([start, *(start + reach * shares), start])
@@ -178,7 +181,7 @@ def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypo
 
 
 def motion(model: RobotModel, start: FloatArray, waypoints: list[Waypoint]) -> Trajectory:
-    """Trajectory of waypoints that are sent while the controller holds the start position."""
+    """Trajectory of the controller for waypoints received while it holds the start position."""
     hold, ahead = Trajectory.hold(0.0, start), Waypoints.of(waypoints, model.nv)
     points, turns = from_the_old(hold, 0.0, ahead, model.continuous)
     return spliced(hold, 0.0, turns, points)
@@ -187,7 +190,7 @@ def motion(model: RobotModel, start: FloatArray, waypoints: list[Waypoint]) -> T
 def _limit_share(
     model: RobotModel, start: FloatArray, waypoints: list[Waypoint]
 ) -> tuple[float, int]:
-    """The largest fraction of a velocity or effort limit that is used, and its joint."""
+    """Largest share of a velocity or effort limit in use, and the index of its joint."""
     trajectory = motion(model, start, waypoints)
     ws, tau = Workspace(model), np.zeros(model.nv)
     share = np.zeros(model.nv)
@@ -202,9 +205,9 @@ def _limit_share(
 
 
 def share_directory() -> Path:
-    """The package's share directory, in a ROS workspace and in a plain Python environment alike."""
+    """Share directory of the package, in a ROS workspace or in a plain Python environment."""
     try:
         return Path(get_package_share_directory("rnea_control"))
     except (PackageNotFoundError, OSError):
-        # No AMENT_PREFIX_PATH, or not in it: installed by pip, the environment is the prefix.
+        # Installed by pip without AMENT_PREFIX_PATH: the prefix is the Python environment.
         return Path(sys.prefix) / "share" / "rnea_control"

@@ -1,5 +1,5 @@
-"""Runs one trajectory in one of the demo's cases, the arm in this process, the controller in
-another; the recording of it, and the reasons why that is no comparison."""
+"""Runs one case of the demo, with the arm in this process and the controller in another; its
+recording, and the reasons that make it unsuitable for a comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.array_types import FloatArray
 from rnea_control.demo.cases import Case
-from rnea_control.demo.controller import CONTROLLER, controller, heard_of_controller, incidents
+from rnea_control.demo.controller import CONTROLLER, controller, incidents, watched_controller
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError, listed
@@ -28,42 +28,35 @@ from rnea_control.simulation.executable import in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 from rnea_control.trajectory_client import TrajectoryClient
 
-# Apart from any real robot in the same network.
-NAMESPACE = "rnea_demo"
+NAMESPACE = "rnea_demo"  # separates the demo from a real robot in the same network
 
-# Time for the controller to start, which may compile first, and to settle before it moves, [s]; and
-# from sending the trajectory to its start, [ns].
-LONGEST_START, SETTLING = 120.0, 0.5
-LONGEST_END = 10.0  # for the controller to end [s]
-AHEAD = 200_000_000
+LONGEST_START = 120.0  # time limit for the start of the controller, which may compile first [s]
+SETTLING = 0.5  # time for the controller to hold the arm before the trajectory [s]
+LONGEST_END = 10.0  # time limit for the end of the controller [s]
+AHEAD = 200_000_000  # time from sending the trajectory to its start [ns]
+TAIL = 0.3  # recorded time after the trajectory [s]
+LONGEST_REPORT = 3.0  # time limit for the controller's last report, published once a second [s]
 
-# After the trajectory: how much is recorded, and how long the controller has for its last report,
-# which comes once a second, [s].
-TAIL, LONGEST_REPORT = 0.3, 3.0
-
-# A run in which no command came for longer was disturbed, [s].
-LONGEST_WAIT = 0.05
-
-# A run with a joint at its effort limit for a larger part was disturbed; and what counts as there.
-LARGEST_SATURATED_PART, AT_LIMIT = 0.05, 0.999
-
-# Less than this is no motion, [rad] or [m], and no inertia, [kg m^2] or [kg].
-SMALLEST_MOTION, SMALLEST_INERTIA = 1e-3, 1e-9
+LONGEST_WAIT = 0.05  # longest time without a command in an undisturbed run [s]
+LARGEST_SATURATED_PART = 0.05  # largest share of an undisturbed run at an effort limit
+AT_LIMIT = 0.999  # share of the effort limit that counts as at the limit
+SMALLEST_MOTION = 1e-3  # displacement below which a robot cannot show a difference [rad] or [m]
+SMALLEST_INERTIA = 1e-9  # inertia below which a joint cannot be controlled [kg m^2] or [kg]
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One trajectory in one of the cases, in n states, at least two."""
+    """Recording of one case in n states, at least two."""
 
     case: Case
-    time: FloatArray  # since the start of the trajectory, shape (n,), [s]
-    desired: FloatArray  # positions, shape (n, nv), [rad] or [m]
-    measured: FloatArray
-    torque: FloatArray  # that reached the joints, shape (n, nv), [Nm] or [N]
+    time: FloatArray  # time since the start of the trajectory, shape (n,), [s]
+    desired: FloatArray  # desired positions, shape (n, nv), [rad] or [m]
+    measured: FloatArray  # measured positions, shape (n, nv), [rad] or [m]
+    torque: FloatArray  # torques applied to the joints, shape (n, nv), [Nm] or [N]
     latency: str  # state-to-command latency as the controller reports it
-    commands: FloatArray  # how many had come when each state was sent, shape (n,)
-    sent: str = ""  # how the trajectory was sent
-    incidents: tuple[str, ...] = ()  # that the controller or its action reported, a sentence each
+    commands: FloatArray  # number of commands received before each state, shape (n,)
+    sent: str = ""  # action or topic by which the trajectory was sent, and its result
+    incidents: tuple[str, ...] = ()  # incidents reported by controller or action, a sentence each
 
     @property
     def error(self) -> FloatArray:
@@ -71,17 +64,17 @@ class Recording:
         return self.desired - self.measured
 
     def rms(self, joints: int | list[int]) -> float:
-        """Root mean square of the error of a joint, or over joints of one unit."""
+        """Root mean square of the error of a joint, or of joints with the same unit."""
         return float(np.sqrt(np.mean(self.error[:, joints] ** 2)))
 
     @property
     def period(self) -> float:
-        """From one state to the next, [s]."""
+        """Time from one state to the next [s]."""
         return float(np.median(np.diff(self.time)))
 
     @property
     def longest_wait(self) -> float:
-        """For how long no command came, beyond a period, [s]; also at the end."""
+        """Longest time without a command, less one period [s]; also at the end of the run."""
         came = np.flatnonzero(np.diff(self.commands) > 0) + 1
         edges = np.concatenate([[0], came, [len(self.commands) - 1]])
         return max(float(np.diff(self.time[edges]).max()) - self.period, 0.0)
@@ -97,9 +90,11 @@ def run(
     """Moves the simulated arm through the robot's waypoints in real time.
 
     Args:
-        rate: control ticks a second [Hz].
-        running: False ends the run with an error.
-        progress: called now and then with the fraction done.
+        robot: the robot with its waypoints.
+        case: the case to run.
+        rate: rate of states and commands [Hz].
+        running: returns False to end the run with an error.
+        progress: called repeatedly with the share done.
 
     Raises:
         RneaControlError: the controller did not start, or was stopped.
@@ -119,7 +114,7 @@ def run(
     arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=overrides)
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
-    gc.freeze()  # what was loaded before would be looked through in mid-motion, for 80 ms
+    gc.freeze()  # without it, garbage collection would pause the motion for 80 ms
     try:
         with controller(robot, case.law, rate, NAMESPACE) as process:
 
@@ -127,11 +122,11 @@ def run(
                 if not running():
                     raise RneaControlError("the demo was stopped")
                 if process.poll() is not None:
-                    raise RneaControlError("the controller has ended; its output above says why")
+                    raise RneaControlError("the controller has ended; see its output above")
                 return True
 
             recording = _recorded(robot, case, arm, in_real_time(arm, executor, going_on), progress)
-            # The arm goes on until the controller has ended, which would report missing states.
+            # The arm publishes states until the controller has ended; else it would report a gap.
             deadline = time.monotonic() + LONGEST_END
             process.send_signal(signal.SIGINT)
 
@@ -153,17 +148,25 @@ def _recorded(
     states: Iterator[int],
     progress: Callable[[float], None],
 ) -> Recording:
-    """Sends the trajectory once the controller holds the arm, and records until its report after
-    the end; `states` has the stamp of each, just published."""
+    """Sends the trajectory once the controller holds the arm, and records until the controller's
+    report after the end.
+
+    Args:
+        robot: the robot with its waypoints.
+        case: the case of the run.
+        arm: the simulated arm.
+        states: yields the stamp of each state after its publication [ns].
+        progress: called repeatedly with the share done.
+    """
     client = TrajectoryClient(arm, CONTROLLER)
-    reports, modes = heard_of_controller(arm)
+    reports, modes = watched_controller(arm)
     deadline, settled = time.monotonic() + LONGEST_START, math.inf
     for _ in states:
         now = time.monotonic()
         if now > settled and client.is_ready and reports:
             break
         if now > deadline:
-            raise RneaControlError("the controller did not start; its output above says why")
+            raise RneaControlError("the controller did not start; see its output above")
         if arm.commands_received > 0:
             settled = min(settled, now + SETTLING)
 
@@ -171,7 +174,7 @@ def _recorded(
     before = reports[-1]
     modes.clear()
     client.send(_message(robot, start))
-    # Stamp, positions, torques, and how many commands had come.
+    # Stamp, positions, torques, and number of commands received.
     rows: list[tuple[int, FloatArray, FloatArray, int]] = []
     for stamp in states:
         if client.rejected:
@@ -190,7 +193,7 @@ def _recorded(
             break
     found = [*filter(None, [client.failure]), *incidents(before, reports[-1], modes)]
     if len(reports) == count:
-        found.append("the controller did not report how the run went")
+        found.append("the controller sent no report after the run")
     stamps, measured, torque, commands = map(np.array, zip(*rows, strict=True))
     times = 1e-9 * (stamps - start)
     trajectory = motion(robot.model, robot.start, robot.waypoints)
@@ -224,14 +227,14 @@ def _message(robot: DemoRobot, start: int) -> JointTrajectory:
 
 
 def void(robot: DemoRobot) -> str:
-    """Why a run with this robot would compare nothing; empty if it would not."""
+    """Why this robot cannot show a difference between control laws; empty if it can."""
     model = robot.model
     M = np.zeros((model.nv, model.nv))
     crba(model, Workspace(model), robot.start, M)
     if massless := [model.joint_names[j] for j in np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)]:
         return (
-            f"what {listed(massless)} moves has no inertia, so no torque moves or holds it by the "
-            "laws of mechanics. Give its links an <inertial>, or choose other joints by --joints"
+            f"the links moved by {listed(massless)} have no inertia. Give them an <inertial>, or "
+            "choose other joints by --joints"
         )
     reach = max(np.abs(point.position - robot.start).max() for point in robot.waypoints)
     if reach < SMALLEST_MOTION:
@@ -240,8 +243,7 @@ def void(robot: DemoRobot) -> str:
 
 
 def disturbances(model: RobotModel, recording: Recording, duration: float) -> list[str]:
-    """Why a recording shows more than the control law, a sentence each; none if it does not. The
-    trajectory takes `duration`, [s]."""
+    """Disturbances of a recording of `duration` [s], a sentence each; empty if there are none."""
     found = list(recording.incidents)
     end = recording.time[-1]
     if end < duration - recording.period:

@@ -1,8 +1,8 @@
-"""What a robot looks like, for MuJoCo to draw: the shapes of its URDF, or bars between its joints,
-on a floor.
+"""Drawing of a robot on a floor by MuJoCo, from the shapes of its URDF, or as bars between its
+joints.
 
-MuJoCo loads STL and OBJ meshes, but no DAE. A link whose <visual> has another is drawn by its
-<collision>, and where that has one too, or there is neither, by bars to its child links.
+MuJoCo loads STL and OBJ meshes only. A link with another mesh in its <visual> is drawn from its
+<collision>. If that has another mesh too, or neither exists, bars to the child links are drawn.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from rnea_control.array_types import FloatArray
 from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_text import parse_xml
 
-# Width and height of what is drawn without a window, [pixels].
-SIZE = (400, 300)
-MESHES = (".stl", ".obj")
+SIZE = (400, 300)  # width and height of a frame [pixels]
+MESHES = (".stl", ".obj")  # formats that MuJoCo loads
 
-# Red, green, blue, opacity: of links without a color of their own, alternately; and of bars.
-LIGHT, DARK = (0.9, 0.9, 0.92, 1.0), (0.35, 0.38, 0.42, 1.0)
+# Colors: red, green, blue, opacity. LIGHT and DARK alternate for links without a color.
+LIGHT = (0.9, 0.9, 0.92, 1.0)
+DARK = (0.35, 0.38, 0.42, 1.0)
 BAR = (0.95, 0.55, 0.15, 1.0)
-BAR_RADIUS = 0.012
+BAR_RADIUS = 0.012  # [m]
 WHITE = [1.0, 1.0, 1.0, 1.0]
 
 KINDS = mujoco.mjtGeom
-# What MuJoCo's `add_geom` takes; a mesh is file and scale under "mesh".
+# Arguments of MuJoCo's `add_geom`; the item "mesh" has file and scale of a mesh.
 Shape = dict[str, Any]
 
 
@@ -41,13 +41,14 @@ class Scene:
     """The shapes of a robot on a floor.
 
     Args:
-        urdf: the robot's; meshes that MuJoCo does not load are left out.
+        urdf: URDF file of the robot; meshes that MuJoCo does not load are omitted.
         links: names of the links, in the order of the poses.
-        poses: the motion that the camera has to see, shape (n, number of links, 4, 4).
+        poses: motion that the camera must show, shape (n, number of links, 4, 4).
 
     Attributes:
-        model, data: of MuJoCo.
-        camera: that sees the whole motion.
+        model: model of MuJoCo.
+        data: data of MuJoCo.
+        camera: camera that shows the whole motion.
     """
 
     def __init__(self, urdf: Path, links: Sequence[str], poses: FloatArray) -> None:
@@ -65,7 +66,7 @@ class Scene:
         self.camera.azimuth, self.camera.elevation = 140.0, -18.0
 
     def place(self, poses: FloatArray) -> None:
-        """Places the links, shape (number of links, 4, 4)."""
+        """Moves the links to `poses`, shape (number of links, 4, 4)."""
         for body, pose in zip(self._bodies, poses, strict=True):
             self.data.mocap_pos[body] = pose[:3, 3]
             mujoco.mju_mat2Quat(self.data.mocap_quat[body], pose[:3, :3].ravel())
@@ -73,7 +74,13 @@ class Scene:
 
 
 def render(urdf: Path, links: Sequence[str], poses: FloatArray) -> FloatArray:
-    """Pictures of a motion, shape (n, height, width, 3), bytes; arguments as of `Scene`."""
+    """Frames of a motion, shape (n, height, width, 3), bytes.
+
+    Args:
+        urdf: URDF file of the robot; meshes that MuJoCo does not load are omitted.
+        links: names of the links, in the order of the poses.
+        poses: motion to draw, shape (n, number of links, 4, 4).
+    """
     scene = Scene(urdf, links, poses)
     frames = []
     with mujoco.Renderer(scene.model, SIZE[1], SIZE[0]) as renderer:
@@ -85,7 +92,7 @@ def render(urdf: Path, links: Sequence[str], poses: FloatArray) -> FloatArray:
 
 
 def _loads(shape: Shape) -> bool:
-    """Whether MuJoCo takes it."""
+    """True if MuJoCo can load a shape."""
     try:
         _spec({"a": [shape]}, ["a"], 1.0, 0.0).compile()
     except ValueError:
@@ -106,7 +113,7 @@ def _spec(
     sky.builtin, sky.width, sky.height = mujoco.mjtBuiltin.mjBUILTIN_FLAT, 64, 384
     sky.rgb1 = sky.rgb2 = WHITE[:3]
     world = spec.worldbody
-    # As bright as the sky, so that it is seen by the shadows alone.
+    # As bright as the sky, so that only the shadows are visible.
     spec.add_material(name="floor", rgba=WHITE, emission=0.2)
     size, place = [20.0 * extent, 20.0 * extent, 0.1], [0.0, 0.0, floor]
     world.add_geom(name="floor", type=KINDS.mjGEOM_PLANE, size=size, pos=place, material="floor")
@@ -115,7 +122,7 @@ def _spec(
     world.add_light(**light, **colors, cutoff=90.0, exponent=0.0)
     shell = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
     for link in links:
-        # A link may be called "world", as MuJoCo's own body is.
+        # The prefix avoids the name "world" of MuJoCo's own body.
         body = world.add_body(name=f"link {link}", mocap=True)
         for shape in shapes.get(link, ()):
             given = dict(shape)
@@ -129,7 +136,7 @@ def _spec(
 
 
 def shapes(urdf: Path) -> dict[str, list[Shape]]:
-    """The shapes of each link of a URDF file that `RobotModel` loads."""
+    """Shapes of each link of a URDF file that `RobotModel` loads."""
     xml = urdf.read_bytes()
     root = parse_xml(xml)
     named = [each for each in root.iter("material") if each.get("name")]
@@ -150,15 +157,15 @@ def shapes(urdf: Path) -> dict[str, list[Shape]]:
 
 
 def mesh_file(name: str, urdf: Path) -> Path | None:
-    """The file that a URDF names: relative to the URDF, by file:// or by package://, which is
-    looked for around the URDF and among the ROS packages."""
+    """File of a name in a URDF: relative to the URDF, by file:// or by package://. Packages are
+    searched in the parent folders of the URDF and among the ROS packages."""
     scheme, separator, rest = name.partition("://")
     if not separator or scheme == "file":
         path = Path(rest) if separator else urdf.parent / name
         return path if path.is_file() else None
     package, _, inside = rest.partition("/")
     folders = [parent / package for parent in urdf.resolve().parents]
-    # Not a ROS package, or no ROS environment:
+    # Raised if it is not a ROS package, or without a ROS environment.
     with contextlib.suppress(PackageNotFoundError, ValueError, OSError):
         folders.append(Path(get_package_share_directory(package)))
     return next((f / inside for f in folders if (f / inside).is_file()), None)
@@ -167,7 +174,7 @@ def mesh_file(name: str, urdf: Path) -> Path | None:
 def _of_link(
     link: ET.Element, tag: str, urdf: Path, color: tuple[float, ...], colors: Mapping[str, Any]
 ) -> Iterator[Shape | None]:
-    """The shapes of a link's visuals or collisions; None for one that cannot be drawn."""
+    """Shapes of a link's visuals or collisions; None for a shape that cannot be drawn."""
     for element in link.findall(tag):
         geometry = element.find("geometry")
         if geometry is None or not len(geometry):
@@ -182,7 +189,7 @@ def _of_link(
         elif shape.tag == "box":
             half = [0.5 * side for side in _numbers(shape.get("size", ""))]
             made = {"type": KINDS.mjGEOM_BOX, "size": half}
-        else:  # a cylinder, a capsule, or a sphere, which has no length
+        else:  # a cylinder, a capsule, or a sphere (without length)
             kind = KINDS.mjGEOM_SPHERE if shape.tag == "sphere" else KINDS.mjGEOM_CYLINDER
             size = float(shape.get("radius", "0")), 0.5 * float(shape.get("length", "0")), 0.0
             made = {"type": kind, "size": size}
@@ -195,7 +202,7 @@ def _of_link(
 
 
 def _color(material: ET.Element | None, colors: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """Its own, else that of its name."""
+    """Color of a material, else of its name; None without a color."""
     if material is None:
         return None
     color = material.find("color")

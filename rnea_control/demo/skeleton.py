@@ -1,4 +1,4 @@
-"""Robots drawn as lines between their joints, where MuJoCo cannot draw, or many at once."""
+"""Drawing of robots as lines between their joints: films without MuJoCo, and pictures of many."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from rnea_control.dynamics import Workspace, forward_kinematics
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_description import description_from_urdf
 
-# Onto the picture's right and up, from in front, the left and above.
-_A, _E = np.radians(40.0), np.radians(20.0)
+_A = np.radians(40.0)  # azimuth of the camera [rad]
+_E = np.radians(20.0)  # elevation of the camera [rad]
+# Projection of a point onto the right and upward directions of the picture.
 PROJECTION = np.array(
     [
         [-np.sin(_A), np.cos(_A), 0.0],
@@ -30,8 +31,8 @@ ROBOTS_IN_A_ROW = 8
 
 
 def skeletons(urdf: Path, model: RobotModel, poses: FloatArray) -> FloatArray:
-    """Pictures of a motion, shape (frames, height, width, 3), bytes, from X_WL of all links, shape
-    (frames, number of links, 4, 4)."""
+    """Frames of a motion, shape (frames, height, width, 3), bytes, from the poses X_WL of all
+    links, shape (frames, number of links, 4, 4)."""
     figure = Figure(figsize=(SIZE[0] / 100.0, SIZE[1] / 100.0), dpi=100)
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -51,7 +52,7 @@ def draw_robots(picture: Path, robots: Mapping[str, tuple[Path, RobotModel]]) ->
     """Draws robots side by side at their neutral positions.
 
     Args:
-        picture: the file to write.
+        picture: file for the picture.
         robots: URDF file and model by name.
     """
     rows = -(-len(robots) // ROBOTS_IN_A_ROW)
@@ -69,9 +70,18 @@ def draw_robots(picture: Path, robots: Mapping[str, tuple[Path, RobotModel]]) ->
 
 
 def _draw(axes: Axes, urdf: Path, model: RobotModel, points: FloatArray, shape: float) -> IntArray:
-    """Draws a robot as it is at the first of `points`, shape (frames, number of links, 2), in axes
-    that show all of them undistorted, `shape` times as wide as high. Returns the links that each
-    joint is between, shape (joints, 2)."""
+    """Draws a robot at the first of `points`, in axes that show all points undistorted.
+
+    Args:
+        axes: axes to draw in.
+        urdf: URDF file of the robot.
+        model: model of the robot.
+        points: projected origins of the links, shape (frames, number of links, 2).
+        shape: ratio of width to height of the axes.
+
+    Returns:
+        Indices of parent and child link of each joint, shape (joints, 2).
+    """
     index = model.link_names.index
     described = description_from_urdf(urdf.read_bytes(), str(urdf)).joints
     joints = np.array([(index(each.parent), index(each.child)) for each in described])

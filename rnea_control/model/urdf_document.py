@@ -210,7 +210,7 @@ def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> E
             continue
         if child.tag not in (children := rule.children.split()):
             what = f"tag <{plain(child.tag)}> in <{tag}>"
-            unknown.setdefault(_misspelt(what, child.tag, children, here))
+            unknown.setdefault(_misspelled(what, child.tag, children, here))
             continue
         if tag != "robot" and copy.find(child.tag) is not None:
             raise UrdfElementError(f"{here}: <{child.tag}> is given more than once; keep one")
@@ -244,7 +244,7 @@ def _is_read(element: ET.Element, attribute: str, here: str, unknown: dict[str, 
     if (tag, attribute) in UNUSED_ATTRIBUTES:
         return False
     what = f"attribute {quoted(attribute)} of <{tag}>"
-    what = _misspelt(what, attribute, [*rule.attributes], here)
+    what = _misspelled(what, attribute, [*rule.attributes], here)
     if not rule.other_attributes:
         raise UrdfElementError(
             f"{here}: unknown {what}, in line {line_of(element)}; <{tag}> has "
@@ -285,13 +285,13 @@ def _check_orientation(origin: ET.Element, here: str) -> None:
         )
 
 
-def _misspelt(what: str, name: str, known: Sequence[str], where: str) -> str:
+def _misspelled(what: str, name: str, known: Sequence[str], where: str) -> str:
     """Words for an unknown name, with the known name that it may be a misspelling of; raises
     UrdfElementError if only capitals are wrong, as in <Joint>."""
     if name.lower() in known:
         raise UrdfElementError(f"{where}: {what}: URDF is case-sensitive; write {name.lower()}")
     similar = get_close_matches(name, known, 1, 0.8)
-    return f"{what}, perhaps {similar[0]!r} misspelt" if similar else what
+    return f"{what}, perhaps {similar[0]!r} misspelled" if similar else what
 
 
 def _check_numbers(text: str, count: int, where: str) -> None:

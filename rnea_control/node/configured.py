@@ -203,7 +203,7 @@ class Configured:
         """Answers states from now on; why not, or empty."""
         self.look_for_listeners()
         if self._parameters["require_sentinel"] and not self.sentinel.await_it():
-            return "require_sentinel is true, and no rnea_sentinel is heard"
+            return "require_sentinel is true, and no rnea_sentinel runs"
         self.effort_controller.begin()
         self.loop.start(self.sentinel.label)
         self.sentinel.look()
@@ -278,11 +278,11 @@ class Configured:
         elif not self.effort_controller.takes_commands:
             words = f"as {self.effort_controller} and takes no commands"
         elif not self.effort_controller.has_told:
-            words = f"to hear which joints {self.effort_controller.name} commands"
+            words = f"for the joints that {self.effort_controller.name} commands"
         elif loop.supervisor.listening:
             return
         else:
-            words, listening = f"for joint_states, as somebody takes {topic} now", True
+            words, listening = f"for joint_states; {topic} has a subscription now", True
         with loop.paused():
             loop.supervisor.hear_listeners(listening, words)
 
@@ -305,7 +305,9 @@ class Configured:
             names = sorted(publisher_names(node, topic))  # also two of one name
             if len(names) > 1:
                 by = " and ".join(names)
-                return f"{topic} is published by {by}; only one may: end the others"
+                return (
+                    f"{topic} is published by {by}; only one node may publish it: stop the others"
+                )
         return ""
 
     def _other_commanders(self) -> str:
@@ -331,7 +333,7 @@ class Configured:
             return ""
         return (
             f"{topic} is published by {listed([full_name, *sorted(found)])}; only {full_name} "
-            "and its sentinel may: end the others"
+            "and its sentinel may publish it: stop the others"
         )
 
     def _log_rivals(self) -> None:
@@ -354,10 +356,10 @@ class Configured:
         elif not taker.takes_commands:
             remedy = "; activate it, or set activate_effort_controller"
             if taker.was_active:
-                remedy = "; it was active before, and whoever has deactivated it must activate it"
+                remedy = "; it was active before: activate it by hand"
             elif self._parameters["activate_effort_controller"]:
                 remedy = ", and is activated as soon as the controller commands a gravity torque"
-            log.warning(f"nobody takes the commands: {taker}{remedy}")
+            log.warning(f"the commands are not applied: {taker}{remedy}")
         elif self.command.listeners() == 0:
             cause = f": {taker}" if taker.manager_gone else "; is the effort controller active?"
             log.warning(f"{self.command.topic} has no subscription{cause}")
@@ -392,15 +394,15 @@ class Configured:
         """The looks at all that may have changed around the loop."""
         bound = "model_check.bound"
         work = {
-            "the look at the effort controller": self.effort_controller.look,
-            "the look at subscriptions to the commands": self.look_for_listeners,
-            "the look at the sentinel": self.sentinel.look,
-            "the look at other publishers": self._log_rivals,
+            "the check of the effort controller": self.effort_controller.look,
+            "the check of subscriptions to the commands": self.look_for_listeners,
+            "the check of the sentinel": self.sentinel.look,
+            "the check of other publishers": self._log_rivals,
             "the check of the model": lambda: self.model_watch.look(self._parameters[bound]),
             "the measurement of the delay": self.delay_watch.look,
             "the check of the brakes": self.loop.judge_braking,
             "publishing the state": self._topics.look_for_listeners,
             "the priority of new threads": self._node.real_time.housekeeping,
-            "telling what has happened": self.tell,
+            "the report of events": self.tell,
         }
         return Chores(work, self._node.note_failure)

@@ -124,7 +124,7 @@ class ControllerNode(ArmNode, LifecycleNode):
             needs_sentinel = self.parameters["require_sentinel"]
             self._awaits_sentinel = needs_sentinel and not active and not self._rival
             if self._awaits_sentinel:
-                self.get_logger().info("activates by itself once rnea_sentinel is there")
+                self.get_logger().info("activates automatically once rnea_sentinel runs")
 
     def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
         """Brings the arm to rest, after holding it for as long as that is asked for."""
@@ -141,9 +141,9 @@ class ControllerNode(ArmNode, LifecycleNode):
         if seconds == 0.0 or not self.active:
             return
         self.get_logger().info(
-            "told to end: the controller holds the arm"
+            "shutting down: the controller holds the arm"
             + (f" for {seconds:g} s," if seconds > 0.0 else "")
-            + " until nobody takes the commands, or a second signal"
+            + " until the commands have no subscriber, or a second signal"
         )
         deadline = time.monotonic() + (seconds if seconds > 0.0 else math.inf)
         while (

@@ -40,7 +40,8 @@ class DescriptionWatch:
     def _hear(self, message: bytes) -> None:
         if len(message) > LONGEST:
             self._node.get_logger().error(
-                f"a robot description of {len(message)} bytes is not looked at"
+                f"a robot description of {len(message)} bytes is ignored; at most {LONGEST} bytes "
+                "are read"
             )
             return
         try:

@@ -121,7 +121,7 @@ def _timing(
         yield (
             ERROR,
             f"{foreign} joint_states of another publisher were ignored in the last second; "
-            "only one may be",
+            "only one node may publish them",
         )
     timed = records.TICK_DURATION, records.STATE_AGE, records.PERIOD_JITTER
     measured = {records.NAMES[row]: recent.quantiles(row, 0.99)[0] for row in timed}

@@ -85,7 +85,7 @@ def without_effect(names: Iterable[str], joints: Sequence[str]) -> Iterator[tupl
         elif joint := joint_of(name, PARAMETERS):
             of_others.setdefault(joint, []).append(name)
         else:
-            words = f"parameter {quoted(name)} is not known and has no effect; is it misspelt?"
+            words = f"parameter {quoted(name)} is not known and has no effect; is it misspelled?"
             yield "warning", words
     for joint, own in of_others.items():
         yield (

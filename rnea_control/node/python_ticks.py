@@ -97,7 +97,7 @@ class PythonTicks(SharedArm):
     def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
         """An emergency stop is pressed or released, or is no Bool, by the publisher of this GID."""
         if pressed is None:
-            self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
+            self.log.say("error", "stop", "emergency_stop: the message is not a std_msgs/Bool")
         else:
             # One that has gone could not be told from one that holds it.
             who = publisher if self.names_publishers else None
@@ -128,7 +128,7 @@ class PythonTicks(SharedArm):
                     self.log.say("info", "others", f"{error}; such messages are ignored")
             except AnothersState as error:
                 self.statistics.numbers[FOREIGN] += 1
-                hint = "its states are ignored. Stop it: only one may publish them"
+                hint = "its states are ignored. Stop it: only one node may publish joint_states"
                 self.log.say("error", "publisher", f"{error}; {hint}")
             except (CdrError, JointStateError) as error:
                 self._refuse(str(error))

@@ -55,15 +55,15 @@ LONGEST_ANSWER = 0.1
 SETTLING = 0.2
 # Between two requests for such an arm [s].
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
-GONE = "rnea_sentinel has gone: nobody guards the arm"
+GONE = "rnea_sentinel has ended: the arm is not guarded"
 
 POWERLESS = Mode.POWERLESS.value  # its label when it has let go of the arm
 LET_GO = "the sentinel has let go of the arm"
-LISTENING = "to hear whether the sentinel commands"
+LISTENING = "for the state of the sentinel"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
 HELD_AFTER_PAUSE = "the sentinel commands the arm until it is at rest, and gives it back then"
 GIVEN_BACK = "the sentinel has given the arm back"
-HELD_BY_ANOTHER = "another node commands the arm, which is taken once that is silent"
+HELD_BY_ANOTHER = "another node commands the arm; the controller takes over when that node stops"
 
 TakeCommand = Callable[[], Taken | None]
 
@@ -347,12 +347,14 @@ class SentinelLink:
         if not service.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
         if self._loop.now is None:  # the arm would be given to a controller that cannot take it
-            raise ControllerError("no joint state has come yet; call ~/resume again")
+            raise ControllerError("no joint state was received yet; call ~/resume again")
         self._listen(self._loop.listens)
         deadline = time.monotonic() + LONGEST_ANSWER
         while not self._loop.knows_torque():  # it has just yielded: no torque may step
             if time.monotonic() > deadline:
-                raise ControllerError("no command of the sentinel has come; call ~/resume again")
+                raise ControllerError(
+                    "no command of the sentinel was received; call ~/resume again"
+                )
             time.sleep(0.001)
         asked_at = time.monotonic()
         future = service.call_async(Trigger.Request())
@@ -403,7 +405,7 @@ class SentinelLink:
         self._other_since = min(self._other_since, now)
         if self._followed is not None and self._label and now - self._other_since < SILENCE:
             name = publishers_of(self._node, self._node.resolve_topic_name(MODE[1])).get(gid, "")
-            words = f"{described(name, gid)} publishes {MODE[1]} too, and is ignored: end it"
+            words = f"{described(name, gid)} publishes {MODE[1]} too, and is ignored: stop it"
             if words != self.stranger:
                 self._node.get_logger().error(words)
             self.stranger = words

@@ -159,7 +159,7 @@ class TrajectoryInput:
         self._told_delay = delay
         text = f"the trajectory is {lateness(delay)}"
         if not controller.settings.rules.catch_up:
-            self._logger.warning(f"{text}, and stays so; trajectory.catch_up has it caught up")
+            self._logger.warning(f"{text}, and stays so; set trajectory.catch_up to catch up")
             return
         try:
             caught_up = self._catch_up(motion)

@@ -158,7 +158,7 @@ class GivenParameters:
         return found
 
     def unknown(self) -> list[str]:
-        """Names without a row, probably misspelt."""
+        """Names without a row, probably misspelled."""
         return sorted(name for name in self.values if name not in self._known)
 
 

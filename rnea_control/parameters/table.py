@@ -71,13 +71,13 @@ LIMITS = (
         "effort limit in place of the URDF's; `effort_limit_scale` applies to it too", "Nm or N",
         above=0.0, special=(DEFAULT, "the `effort` of the URDF's `limit` tag", NAN)),
     tuned("torque_rate_limits.<joint>", float, DEFAULT,
-        "commands change no faster than this", "Nm/s or N/s", above=0.0, bound=True,
+        "largest rate of change of the commands", "Nm/s or N/s", above=0.0, bound=True,
         special=(
             DEFAULT, "fifty times the effort limit in a second: from 0 to the limit in 20 ms", NAN
         )),
     tuned("soft_limits.<joint>.margin", float, 0.05,
-        "distance before a position limit within which the joint is pushed back, unless it is "
-        "desired there; at most a tenth of its range; 0 for no soft limit", "rad or m",
+        "distance before a position limit within which the joint is pushed back, unless desired "
+        "there; at most a tenth of the range; 0: none", "rad or m",
         at_least=0.0),
     tuned("soft_limits.stiffness", float, 900.0,
         "stiffness of the soft limits per inertia, critically damped", "1/s^2", above=0.0),
@@ -87,8 +87,7 @@ LIMITS = (
     tuned("max_position_errors.<joint>", float, DEFAULT,
         "largest distance of the joint from its desired position; beyond it the motion ends, and "
         "the arm brakes and holds where it is", "rad or m", above=0.0, zero_is_none=True, special=(
-            DEFAULT, "0.3 rad, or for a sliding joint 0.03 m or a tenth of its range if that is "
-            "less", NAN
+            DEFAULT, "0.3 rad; sliding joints 0.03 m, at most a tenth of the range", NAN
         )),
     tuned("saturation_timeout", float, 0.5,
         "time at its limit after which a torque ends the motion: the arm brakes and holds where it "
@@ -98,20 +97,21 @@ LIMITS = (
         "brakes",
         above=0.0, special=(0.0, "no bound", INF)),
     tuned("motion_bounds.velocity_error", float, 0.7,
-        "the same for the difference between desired and measured velocity", above=0.0,
+        "fraction of a joint's velocity limit; a larger velocity error leads to a fault", above=0.0,
         special=(0.0, "no bound", INF)),
     tuned("motion_bounds.driving_torque", float, 0.25,
-        "fraction of a joint's effort limit: a larger external torque along the motion, from a "
-        "person or a torque with the wrong sign, leads to a fault; in hand guiding twice the "
-        "fraction", above=0.0, special=(0.0, "no bound", INF)),
+        "fraction of a joint's effort limit; a larger external torque along the motion (person, "
+        "wrong sign) leads to a fault; doubled in hand guiding", above=0.0,
+        special=(0.0, "no bound", INF)),
     tuned("motion_bounds.driving_power", float, DEFAULT,
-        "power of such torques at all joints that leads to a fault", "W", above=0.0,
+        "power of external torques along the motion, summed over the joints, that leads to a "
+        "fault", "W", above=0.0,
         zero_is_none=True, special=(
             DEFAULT, "2.4 % of the power of all joints, effort limit times velocity limit", NAN
         )),
     tuned("motion_bounds.contact_torque", float, 0.25,
-        "fraction of a joint's effort limit: an external torque against the motion that grows "
-        "beyond it ends the motion, and the arm brakes and holds where it is", above=0.0,
+        "fraction of a joint's effort limit; a growing external torque against the motion beyond "
+        "it ends the motion: the arm brakes and holds", above=0.0,
         special=(0.0, "no bound", INF)),
 )
 
@@ -132,14 +132,14 @@ FEEDBACK = (
         "position error up to which the integral term is frozen, so that a joint with stiction "
         "near its goal does not hunt about it", "rad or m", at_least=0.0),
     tuned("feedback_inertia.<joint>", float, 0.0,
-        "smallest inertia with which computed_torque converts the feedback of this joint to a "
-        "torque, for an unknown rotor inertia; 0: the model's inertia. A value above the joint's "
-        "inertia multiplies the joint's stiffness by their ratio", "kg m^2 or kg", at_least=0.0,
+        "lower bound of the inertia in the feedback of computed_torque, for an unknown rotor; "
+        "multiplies the stiffness by its ratio to the model's inertia", "kg m^2 or kg",
+        at_least=0.0,
         at_most=10.0),  # for arms up to some hundred kilograms
     tuned("dead_time", float, 0.001,
-        "time from a measurement until its torque acts: the torque is computed for the state and "
-        "the desired motion at that moment. The default was measured with ros2_control at 1 kHz",
-        "s", at_least=0.0, at_most=LONGEST_DEAD_TIME),
+        "time from a measurement until its torque acts, for which the torque is computed ahead; "
+        "the default was measured with ros2_control at 1 kHz", "s", at_least=0.0,
+        at_most=LONGEST_DEAD_TIME),
 )
 
 COMMANDS = (
@@ -155,7 +155,7 @@ HARDWARE = (
         'name of the controller_manager, which reports whether the effort controller is active; "" '
         'for no such check'),
     Parameter("activate_effort_controller", bool, False,
-        "have controller_manager activate the effort controller once the gravity torque is "
+        "request controller_manager to activate the effort controller once the gravity torque is "
         "commanded"),
 )
 
@@ -171,13 +171,12 @@ SAFETY = (
         "number of consecutive unusable states that are ignored (not finite, lacking a joint, a "
         "jump, a decreasing stamp); further states count as missing", at_least=0),
     Parameter("interpreter_timeout", float, 1.0,
-        "a motion ends, and the arm brakes along its path and holds, when the process's Python "
-        "interpreter has been blocked for longer; infinite for never", "s", above=0.0,
+        "a longer block of the process's Python interpreter ends the motion: the arm brakes along "
+        "its path and holds; infinite for never", "s", above=0.0,
         infinite=True),
     tuned("activation.blend_time", float, 0.5,
-        "time over which the difference between the torque in force at the start and the "
-        "controller's own fades out, where the former is known: from the sentinel, or by "
-        "`measured_effort_is_trusted`; else the first torque is the gravity torque", "s",
+        "time of the transition from the torque in force at the start; known from the sentinel or "
+        "with `measured_effort_is_trusted`, else gravity torque is the start", "s",
         at_least=0.0),
     Parameter("activation.max_velocity", float, 0.2,
         "the controller does not start while a joint is faster; infinite to catch an arm that "
@@ -186,9 +185,9 @@ SAFETY = (
         "the controller does not start while a joint is further beyond a position limit",
         "rad or m", at_least=0.0),
     Parameter("activation.check", str, "warn",
-        "before feedback starts, test the response of each joint to small torques, 3 % of its "
-        "effort limit for 80 ms: a wrong sign, order or unit is reported, and with refuse ends in "
-        "mode powerless (docs/safety.md)", choices=("off", "warn", "refuse")),
+        "at activation, test the joints with small torques for a wrong sign, order or unit; with "
+        "refuse a wrong one leads to mode powerless (docs/safety.md)",
+        choices=("off", "warn", "refuse")),
     tuned("gravity_compensation.damping", float, 0.05,
         "damping in hand guiding by ~/gravity_compensation, as a fraction of the velocity gains",
         at_least=0.0),
@@ -203,22 +202,21 @@ SAFETY = (
         "model's error", "Nm or N", above=0.0, bound=True,
         special=(DEFAULT, "a quarter of the effort limit", NAN)),
     live("model_check.bound", float, 0.1,
-        "fraction of the effort limits by which the torque that holds the arm at rest may differ "
-        "from the model's gravity torque; beyond it /diagnostics names the difference and the "
-        "likely cause; 0 for no check", at_least=0.0),
+        "fraction of the effort limits by which holding torque and gravity torque may differ "
+        "before /diagnostics names the likely cause; 0 for no check", at_least=0.0),
     Parameter("measured_effort_is_trusted", bool, False,
-        "the effort in joint_states is the torque at the joints in Nm or N; the check of the "
-        "model then uses it, else the controller's own feedback"),
+        "the effort in joint_states is the joint torque in Nm or N; the check of the model uses "
+        "it, else the controller's own feedback"),
     Parameter("last_command", str, "gravity",
-        "last command when the controller stops, which the hardware then applies for ever: the "
-        "gravity torque, or zero for hardware whose brakes engage", choices=("gravity", "zero")),
+        "last command when the controller stops, which the hardware keeps applying: the gravity "
+        "torque, or zero for hardware whose brakes engage", choices=("gravity", "zero")),
     Parameter("power_down", str, "zero",
-        "commands in mode powerless, for an arm that braking does not slow down: zero torque, "
-        "after which the effort controller is deactivated; or, for an arm without brakes, damping "
-        "at the joints whose response activation.check has verified", choices=("zero", "damp")),
+        "commands in mode powerless: zero torque, then the effort controller is deactivated; or, "
+        "without brakes, damping at joints that activation.check has verified",
+        choices=("zero", "damp")),
     Parameter("hold_on_shutdown", float, 0.0,
-        "time for which the controller holds the arm after SIGINT or SIGTERM; it ends early if the "
-        "commands have no subscriber any more, or at a second signal", "s", at_least=0.0,
+        "time for which the controller holds the arm after SIGINT or SIGTERM; ends early without a "
+        "subscriber of the commands, or by a second signal", "s", at_least=0.0,
         special=(DEFAULT, "until the commands have no subscriber")),
 )
 
@@ -241,8 +239,8 @@ TRAJECTORIES = (
     live("allow_partial_joints_goal", bool, False,
         "accept trajectories of some of the joints; the other joints continue as before"),
     live("allow_nonzero_velocity_at_trajectory_end", bool, False,
-        "take goals whose last point moves; the arm settles at that point. Trajectories of the "
-        "topic may end in motion in any case"),
+        "accept goals whose last point moves; the arm comes to rest there. Trajectories of the "
+        "topic may always end in motion"),
     live("allow_integration_in_goal_trajectories", bool, False,
         "accept points without positions, which are integrated from velocities; missing velocities "
         "are integrated from accelerations"),
@@ -280,8 +278,8 @@ TRAJECTORIES = (
         "treatment of a trajectory for which the model needs more than the effort limits",
         choices=("refuse", "warn", "slow_down")),
     live("trajectory.catch_up", bool, False,
-        "after a pause of joint_states, plan the rest of the trajectory anew, so that it meets its "
-        "points at their times again, within the limits; false: the rest runs later by the pause"),
+        "after a pause of joint_states, catch up with the times of the trajectory within the "
+        "limits; false: the rest runs later by the pause"),
     Parameter("speed_scaling.initial_scaling_factor", float, 1.0,
         "speed of trajectories until `~/speed_scaling_input` sets another factor", at_least=0.0,
         at_most=1.0),
@@ -293,15 +291,15 @@ TRAJECTORIES = (
 
 REAL_TIME = (
     Parameter("thread_priority", int, 50,
-        "SCHED_FIFO priority of the thread that commands; the process's other threads get less",
+        "SCHED_FIFO priority of the control thread; the other threads of the process get less",
         at_least=1, at_most=98, special=(0, "no change of the scheduling")),
     Parameter("cpu_affinity", list[int], [-1],
-        "CPUs that the thread that commands may use", at_least=0, at_most=65535,
+        "CPUs that the control thread may use", at_least=0, at_most=65535,
         special=([-1], "all CPUs", [])),
     Parameter("lock_memory", bool, True, "keep all memory of the process in RAM (mlockall)"),
     Parameter("cpu_dma_latency", int, -1,
-        "longest time that any CPU may take to wake up (/dev/cpu_dma_latency); with 0 the CPUs "
-        "never sleep, which gives the lowest latency and draws the most power", "us", at_least=0,
+        "longest time that any CPU may take to wake up (/dev/cpu_dma_latency); 0: CPUs never "
+        "sleep, with the lowest latency and the most power", "us", at_least=0,
         at_most=2000000000, special=(-1, "no change of the CPUs' sleep")),
 )
 
@@ -313,15 +311,14 @@ GUARD = (
     Parameter("damping", float, 20.0,
         "velocity gain of the sentinel's own control", "1/s", at_least=0.0),
     Parameter("velocity_limit_factor", float, 1.5,
-        "an arm that moves faster than the URDF's velocity limits times this factor is taken from "
-        "the controller", at_least=1.0),
+        "the sentinel takes over an arm that moves faster than the URDF's velocity limits times "
+        "this factor", at_least=1.0),
     Parameter("revoke_frozen_commands", bool, True,
-        "take the arm from a controller that repeats a torque for command_timeout while the arm "
+        "take over the arm if the controller repeats a torque for command_timeout while the arm "
         "moves; false for laws that repeat torques on purpose"),
     Parameter("give_back_limit", int, 3,
-        "number of times in a minute that the sentinel returns the arm automatically, at rest, to "
-        "a controller whose pause is over; then it keeps the arm until ~/resume. 0: never "
-        "automatically", at_least=0),
+        "number of times in a minute that the sentinel returns the arm automatically after a "
+        "pause of the controller; then it waits for ~/resume", at_least=0),
     Parameter("prediction_gap", float, 0.02,
         "after a longer gap in joint_states, a sentinel that has the arm computes its torques from "
         "a predicted state", "s", above=0.0),
@@ -330,7 +327,7 @@ GUARD = (
 # Thresholds of warnings and errors in `/diagnostics`.
 DIAGNOSTICS = tuple(
     live(f"diagnostics.{name}.{level}", float, value,
-        f"/diagnostics says {level.upper()} when {meaning} exceeds this in the last second",
+        f"/diagnostics reports {level.upper()} if {meaning} in the last second exceeds this",
         unit, above=0.0)
     for name, meaning, unit, values in (
         ("tick_duration", "the 99 % quantile of the tick duration", "s", (0.0005, 0.005)),
@@ -371,7 +368,8 @@ if __name__ == "__main__":
     print(
         "# Parameters of `rnea_sentinel`\n\n"
         "Printed from the table in code by `python -m rnea_control.parameters.table`.\n\n"
-        "The section of `rnea_controller` in the same YAML file counts too; the values in\n"
-        "that of `rnea_sentinel` go before it.\n\n" + markdown((*SENTINEL, LOCKED_POSITION), False),
+        "The section of `rnea_controller` in the same YAML file also applies; values in\n"
+        "the section of `rnea_sentinel` take precedence.\n\n"
+        + markdown((*SENTINEL, LOCKED_POSITION), False),
         end="",
     )

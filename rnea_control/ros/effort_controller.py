@@ -118,7 +118,7 @@ class EffortController:
 
     def __str__(self) -> str:
         if self.manager_gone:
-            return f"{self._manager}, and {self.name} with it, has gone"
+            return f"{self._manager}, and {self.name} with it, has ended"
         state = f"{self.name or 'the effort controller'} is {self.state or 'not known'}"
         return f"{state}, and cannot be activated: {self.refusal}" if self.refusal else state
 
@@ -313,8 +313,8 @@ class EffortController:
             self.was_active = False
         if self.manager_gone:
             self._node.get_logger().error(
-                f"{self._manager} has gone, and {self.name} with it: it has ended or died; the end "
-                "of its log says why"
+                f"{self._manager} has ended, and {self.name} with it; the end of its log has the "
+                "reason"
             )
         else:
             self._node.get_logger().info(f"{self.name} is {state or 'not known any more'}")
@@ -331,10 +331,10 @@ class EffortController:
         self._nameless += nameless
         if nameless and self._nameless == NAMELESS_LOOKS:
             self._node.get_logger().warning(
-                f"no controller of {self._manager} is known to subscribe to {self._commands}: "
-                "whether the commands are applied is not known, and no effort controller is "
-                "activated. Set command_topic to the topic of one, such as "
-                'effort_controller/commands, or controller_manager to "" if none is meant to'
+                f"no controller of {self._manager} is known to subscribe to {self._commands}, so "
+                "that no effort controller is activated. Set command_topic to the topic of an "
+                "effort controller, such as effort_controller/commands, or controller_manager to "
+                '"" if there is none'
             )
 
     def _find_name(self, states: Mapping[str, str]) -> str:
@@ -346,7 +346,7 @@ class EffortController:
             return self.name
         name = min(nodes, key=lambda each: (states[each] != ACTIVE, each))
         self._node.get_logger().info(
-            f"{plain(name)} of {self._manager} takes the commands: it subscribes to "
+            f"{plain(name)} of {self._manager} applies the commands: it subscribes to "
             f"{self._commands}"
         )
         self.name = name

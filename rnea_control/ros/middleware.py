@@ -31,13 +31,15 @@ ANNOUNCEMENT_PERIOD, DISCOVERY_MARGIN, OTHER_DISCOVERY = 3.0, 0.5, 1.0
 # For messages: its name, what sharing memory does, and what ends that.
 NAME = "Fast DDS"
 SHARES_MEMORY = (
-    f"{NAME} shares memory: a process that is killed, stopped or joins can hold up the others"
+    f"{NAME} uses shared memory: a process that joins, is stopped or is killed can delay the others"
 )
 SET_PROFILE = (
     f"Set {' and '.join(PROFILES)} to config/fastdds_real_time.xml for all ROS processes of the "
     "computer, controller_manager first"
 )
-LOCAL_ONLY_SHARES = "with it rmw_fastrtps shares memory whatever the profile says: see dds-profile"
+LOCAL_ONLY_SHARES = (
+    "with it rmw_fastrtps uses shared memory regardless of the profile: see dds-profile"
+)
 SET_LOCAL_PROFILE = (
     "Unset it, and set the profile config/fastdds_localhost.xml, which keeps DDS on this computer"
 )

@@ -1,7 +1,7 @@
 """Binds parameter tables to a ROS node: declares, reads and checks.
 
 The node must be made with `automatically_declare_parameters_from_overrides=True`: that is the
-public way to learn of parameters that the user set but no table knows, such as a misspelt one.
+public way to learn of parameters that the user set but no table knows, such as a misspelled one.
 
 The controller publishes the values in force, of the robot, its limits and the hand-over, for the
 sentinel: all of them, latched, when it is configured and at every change, so that a sentinel that
@@ -85,7 +85,7 @@ class NodeParameters:
         return names
 
     def unknown(self) -> list[str]:
-        """Names of parameters that the user set and no table knows, probably misspelt."""
+        """Names of parameters that the user set and no table knows, probably misspelled."""
         names = self._node.get_parameters_by_prefix("")
         return sorted(
             name for name in names if name not in self._known and not name.startswith(BUILT_IN)

@@ -212,7 +212,7 @@ def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Itera
     def tell(progress: str) -> None:
         nonlocal node, logged_at
         if not going_on():
-            sys.exit("told to end before it had started")
+            sys.exit("ended by a signal before the start")
         if node is None:
             use_udp()
             node = GuardedNode(name, start_parameter_services=False, enable_rosout=False)

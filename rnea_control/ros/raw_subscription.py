@@ -26,9 +26,9 @@ from rnea_control.ros.rcl_calls import Proof, RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import TELLS_INFO, RCLError, publisher_count
 
 UNPROVEN = (
-    "rcl does not answer by address as rclpy does here: an executor takes joint_states, which "
-    "costs more CPU time, and all ticks run in Python, and wait for what else the process does "
-    "(docs/torque.md)"
+    "calls of rcl by address do not give the results of rclpy here: an executor receives "
+    "joint_states, which costs more CPU time, and all ticks run in Python, where other work of the "
+    "process delays them (docs/torque.md)"
 )
 
 

@@ -224,7 +224,7 @@ class RclTable:
                 undo.callback(rcl.rcutils_uint8_array_fini, message)
             for each in pointers:
                 if tell_of(each, call, argument) != OK:
-                    raise RclUnavailable("the middleware does not tell of messages as they come")
+                    raise RclUnavailable("the middleware has no callback for new messages")
                 undo.callback(tell_of, each, None, None)
             self._undo = undo.pop_all()
         self.array[: CLOCK + 1] = functions

@@ -201,11 +201,11 @@ class Guard(ArmLoop):
         """Stops holding the arm until commands come again; as `release`."""
         with self.paused():
             self._demand_rest()
-            self._rest("told to stand down")
+            self._rest("requested by ~/stand_down")
         return (
-            "the sentinel is idle until it hears a command. A controller that stands by now takes "
-            "the arm. Without one the torque stays frozen, which holds an arm only for moments: "
-            "support it, or engage its brakes"
+            "the sentinel is idle until it receives a command. A controller that stands by now "
+            "takes over the arm. Without one the torque stays frozen, which holds an arm only for "
+            "moments: support the arm, or engage its brakes"
         )
 
     def _demand_rest(self) -> None:

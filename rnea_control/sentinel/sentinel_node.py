@@ -423,7 +423,7 @@ class SentinelNode(ArmNode):
         if handover.contested:
             return ERROR, f"wrong commands do not stop: {handover.reason}"
         return {
-            Phase.idle: (OK, "not armed: no command has come"),
+            Phase.idle: (OK, "not armed: no command was received"),
             Phase.guarding: (OK, "guarding"),
             Phase.revoking: (ERROR, f"taking the arm: {handover.reason}"),
             Phase.commanding: (ERROR, f"the sentinel holds the arm: {handover.reason}"),

@@ -62,7 +62,7 @@ class SimulatedArm(Node):
         )
         for name in parameters.unknown():
             self.get_logger().warning(
-                f"parameter {name!r} is not known and has no effect; is it misspelt?"
+                f"parameter {name!r} is not known and has no effect; is it misspelled?"
             )
         xml = _description(parameters)
         given = parameters["joints"] or None, locked, parameters["gravity"]

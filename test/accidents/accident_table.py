@@ -33,10 +33,10 @@ LAWS = (ControlLaw.computed_torque, ControlLaw.feedforward_pd, ControlLaw.pd_gra
 ORIGIN = (
     "Written by `python test/accidents/accident_table.py`: Panda, UR5, UR10 and TIAGo's arm with "
     "its lift, in MuJoCo with friction and rotors; computed torque with `p: 100`, `d: 20` and "
-    "`p: 400`, `d: 40`; everything else by default. A row stands for runs of other joints, arms "
-    "and gains, at rest, in gentle and in fast motion, {rows} in all. *Refused* are those that the "
-    "check at activation ends, with `activation.check: refuse`; the other columns are without a "
-    "check, worst of all runs.\n\n"
+    "`p: 400`, `d: 40`; everything else by default. A row summarizes runs with other joints, "
+    "arms and gains, at rest, in gentle and in fast motion, {rows} in all. *Refused* counts runs "
+    "that the check at activation ends, with `activation.check: refuse`; the other columns are "
+    "without the check, worst of all runs.\n\n"
     "TIAGo's lift moves at 0.07 m/s at most, and falls faster until its brake closes, 60 ms after "
     "the controller has let go. **BROKEN** marks what is against the promises of safety.md."
 )

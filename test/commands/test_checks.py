@@ -267,7 +267,7 @@ CLAIMED = changed(controllers=(*loaded(state="inactive", claimed=()), RIVAL))
 JTC = Endpoint("/jtc", "trajectory_msgs/msg/JointTrajectory")
 REQUIRED = replace(set_to(require_sentinel=True), nodes=without(SENTINEL).nodes)
 UNRELIABLE, RELIABLE = Endpoint(CONTROLLER, COMMAND_TYPE, False), Endpoint("/hw", COMMAND_TYPE)
-PUSHED = "joint2 is pushed by 60 Nm that nobody sent"
+PUSHED = "joint2 is pushed by 60 Nm that no command explains"
 LOST = Move(failure="no joint_states", last_command="The last command is zero torque")
 SIGN = "the torque of joint2 has the wrong sign"
 CASES: list[tuple[str, Evidence, str]] = [
@@ -282,13 +282,13 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("parameters-differ", OTHER_FILE, "gains.joint1.p (400 runs, 100.0 in the file)"),
     ("model-refused", set_to(joints=["joint1", "wrist"]), "wrist"),
     ("model-refused", changed(descriptions=("<robot",)), "robot_description"),
-    ("description-missing", replace(without(DESCRIBER), descriptions=()), "nothing"),
+    ("description-missing", replace(without(DESCRIBER), descriptions=()), "no message"),
     ("description-not-latched", NOT_LATCHED, "/d"),
     ("descriptions-differ", set_to(DESCRIBER, robot_description=HEAVIER), "inertias of links"),
     ("descriptions-differ", set_to(SENTINEL, robot_description=WEAKER), "effort limits"),
     ("model-suspicious", described("</joint>", LIMITED), "safety_controller"),
     ("effort-limit-zero", described('effort="60"', 'effort="0"'), "joint5"),
-    ("states-missing", changed(states=(), states_topic=Topic("/joint_states")), "nobody"),
+    ("states-missing", changed(states=(), states_topic=Topic("/joint_states")), "no node"),
     ("states-missing", ASLEEP, "joint_state_broadcaster is inactive"),
     ("states-lack-joints", changed(states=states(names=JOINTS[:6])), "joint7 missing"),
     ("states-lack-joints", changed(states=states(names=("gripper",))), "it has gripper"),
@@ -301,7 +301,7 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("rate-differs", changed(states=states(800.0)), "update_rate 1000"),
     ("states-pause", late(lambda i: 0.05 * (i >= 50)), "longest pause was 51 ms, by the stamps 1"),
     ("states-jitter", late(lambda i: 0.012 * (i % 2)), "12 ms"),
-    ("states-old", heard(stamp=lambda i, one: one.stamp - SECOND // 50), "20.5 ms old"),
+    ("states-old", heard(stamp=lambda i, one: one.stamp - SECOND // 50), "20.5 ms old at receipt"),
     ("clock-missing", simulated(clock=False, use=True), "1 publisher(s)"),
     ("clock-unused", simulated(clock=True, use=False), "use_sim_time is false"),
     ("sim-time-differs", set_to(MANAGER, use_sim_time=True), "true for /controller_manager"),
@@ -354,7 +354,7 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("payload-at-origin", set_to(payload__mass=0.001), "0.001 kg"),
     ("gravity-differs", felt(3.0 * holding_torque()), "joints are 3 times the torques"),
     ("rotor-inertia", set_to(**NO_ARMATURE), "joint7 ("),
-    ("move-refused", changed(move=Move(refusal="nobody can be asked")), "nobody can be asked"),
+    ("move-refused", changed(move=Move(refusal="stdin is not a terminal")), "stdin is not"),
     ("move-ended", changed(move=LOST), "no joint_states. The last command is zero torque"),
     ("arm-moved-off", moved(PUSHED, verified=0, moved_off=True), "joint2 is pushed"),
     ("arm-moved-off", moved(PUSHED, True, 0, moved_off=True), "joint2 is pushed"),
@@ -364,9 +364,13 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("wires-wrong", moved("the velocity is zero", True, 0, True, moved_off=True), "is zero"),
     ("wires-doubtful", moved("joint7 did not answer", verified=6), "joint7 did not answer"),
     ("wires-unknown", moved("no joint answers to 25 %", verified=0), "no joint answers to 25 %"),
-    ("wires-right", moved(delay=0.0021), "all 7 joints answered as the model says; torques act 2 "),
+    (
+        "wires-right",
+        moved(delay=0.0021),
+        "7 joints responded as the model predicts; torques act 2 ",
+    ),
     ("wires-right", moved(delay=0.0004), "less than 1 ms"),
-    ("wires-right", moved(), "as the model says"),
+    ("wires-right", moved(), "as the model predicts"),
     ("gave-way", reporting(gave_way="2", gave_way_last="joint2 was off"), "last as joint2 was off"),
     ("limits-at-work", reporting(effort_limit_at_work="joint4 0.310 s"), "joint4 0.310 s"),
     ("states-refused", reporting(states_refused="4"), "states refused: 4"),
@@ -375,9 +379,9 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("states-late", reporting(states_late="6000"), "10 % of the states"),
     ("trajectories-dropped", reporting(trajectories_dropped="1"), "dropped: 1"),
     ("model-differs", reporting(model_1="joint2: model 20 Nm, held with 30 Nm: masses?"), "30 Nm"),
-    ("report-unknown", told(CONTROLLER, Status(0, "", {"mode": "hold"})), "says nothing of ticks"),
+    ("report-unknown", told(CONTROLLER, Status(0, "", {"mode": "hold"})), "lacks ticks"),
     ("real-time-priority", computer(largest_priority=0), "largest priority is 0"),
-    ("real-time-priority", reporting(real_time="nothing in force; kernel with PREEMPT_RT"), "says"),
+    ("real-time-priority", reporting(real_time="nothing in force; kernel: PREEMPT_RT"), "reports:"),
     ("memory-lock", computer(may_lock_memory=False), "memlock"),
     ("kernel", computer(real_time_kernel=False), "this computer"),
     ("cpu-quota", computer(cpu_quota=1.5), "1.5 CPUs"),

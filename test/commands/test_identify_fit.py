@@ -154,7 +154,7 @@ def test_check_of_the_fitted_model_is_good_and_of_the_urdf_not(fitted: Bench, be
     assert "The model differs from the robot." in bench.words
     found = ["--urdf", fitted.output / "robot.urdf", "--config", fitted.output / FILES[1]]
     assert bench.run("check", other, *found) == 0
-    assert "The model is right to the noise" in bench.words
+    assert "The model is accurate to the noise" in bench.words
 
 
 def test_held_out_recordings_recorded_descriptions_and_weird_paths(bench, monkeypatch) -> None:
@@ -277,8 +277,8 @@ def test_options_that_cannot_be_are_refused(bench: Bench) -> None:
     there.mkdir()
     link.symlink_to(bench.folder / "nowhere")
     for output, said in (
-        (there, "is there already"),
-        (link, "is there already"),
+        (there, "exists, and is not overwritten"),
+        (link, "exists, and is not overwritten"),
         (bench.urdf / "found", "cannot be written: Not a directory"),
         (free.with_name("x" * 300), "cannot be written: File name too long"),
     ):

@@ -144,8 +144,8 @@ def test_plan_names_what_only_rounded_angles_make_visible(tmp_path: Path, capsys
     joints = [f"joint{i}" for i in range(1, 8)]
     assert plan(urdf, "--output", tmp_path / "plan.yaml", "--joints", *joints) == 0
     words = " ".join(capsys.readouterr().out.split())
-    assert "off by up to 3.7e-06 rad, as 1.5708 for pi/2. 1 parameters that only" in words
-    assert "of 69 parameters will be poorly known" in words and "No motion helps" not in words
+    assert "such as 1.5708 for pi/2, by up to 3.7e-06 rad. 1 parameters are identifiable" in words
+    assert "of 69 parameters will be poorly known" in words and "No motion improves" not in words
 
 
 def test_config_that_is_of_no_use(urdf: Path, config: Path) -> None:

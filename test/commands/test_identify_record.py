@@ -106,7 +106,7 @@ def test_motion_by_the_action_into_a_bag_while_another_listens(control, tmp_path
     ):
         process.ends_with(0)
         assert "sent 0.8 s of trajectory by the action /rnea_controller/follow" in process.output
-        # Ctrl-C is how listening without --seconds ends.
+        # Ctrl-C is how recording without --seconds ends.
         listener.interrupt()
         listener.ends_with(0)
         assert UNPROVEN in listener.output  # an executor took what it heard
@@ -133,7 +133,7 @@ def test_refused_trajectory_is_said_and_the_states_are_kept(control, tmp_path) -
     ):
         for process, output in ((by_action, tmp_path / "motion"), (by_topic, table)):
             process.ends_with(1)
-            said = process.output.split("not as planned: ")[1].replace("'", "")
+            said = process.output.split("the motion failed: ")[1].replace("'", "")
             assert "wrist, which this controller does not control" in said
             words = "no message names all of the joints shoulder, wrist; /joint_states has"
             assert words in process.output
@@ -149,7 +149,7 @@ def test_interrupt_in_motion_ends_it_and_keeps_the_states(control: Process, tmp_
         time.sleep(0.8)
         process.interrupt()
         process.ends_with(1)
-        assert "not as planned: interrupted" in process.output
+        assert "the motion failed: interrupted" in process.output
     control.said("goal canceled")
     found = read_recording(output, JOINTS)
     assert found.time[-1] > 2.0 and found.q[-1, 0] < 0.49
@@ -159,10 +159,10 @@ def test_interrupt_in_motion_ends_it_and_keeps_the_states(control: Process, tmp_
 def test_silence_is_said_with_the_topics_there_are(silent: Record) -> None:
     silent.ends_with(1)
     assert (
-        "no joint states on /nobody/joint_states for 5 s; there are joint states on /joint_states"
+        "no joint states on /nobody/joint_states for 5 s; /joint_states has joint states"
         in silent.output
     )
-    assert "nothing came on /nobody/joint_states: " in silent.output
+    assert "no message on /nobody/joint_states: " in silent.output
 
 
 def test_existing_output_is_refused_before_anything_is_sent(tmp_path: Path) -> None:

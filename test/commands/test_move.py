@@ -104,7 +104,7 @@ def test_signal_stops_the_arm_and_a_goal_of_another_is_left_alone(bench: Traject
     move.until(lambda: np.abs(position(bench) - START).max() > 0.05)
     move.process.send_signal(signal.SIGINT)
     assert move.end() == 130, move.output
-    assert "interrupted: the arm is stopped" in move.output and "the arm stands" in move.output
+    assert "interrupted: stopping the arm" in move.output and "the arm has stopped" in move.output
     there = position(bench)
     assert np.abs(there - TARGET).max() > 0.1
     bench.run(0.5)
@@ -112,7 +112,7 @@ def test_signal_stops_the_arm_and_a_goal_of_another_is_left_alone(bench: Traject
     sent = bench.follow([(100.0, TARGET, [0.0, 0.0])])
     move = Move(bench, "--joint", "elbow", "--by", "0.1", "--yes")
     assert move.end() == 1
-    assert "takes no goal: it follows a trajectory of another client" in move.output
+    assert "accepts no goal: it follows a trajectory of another client" in move.output
     assert not sent.ended
     bench.cancel(sent)
 
@@ -164,13 +164,13 @@ def test_nothing_moves_without_an_answer_a_controller_or_a_mode(bench: Trajector
     before = position(bench)
     move = Move(bench, *TO, *FAST)
     assert move.end() == 1
-    assert "not moved: nobody can be asked, as stdin is not a terminal" in move.output
+    assert "not moved: the question needs a terminal, and stdin is none" in move.output
     move = Move(bench, *TO, "--controller", "other", "--wait", "1", "--yes")
     assert move.end() == 1
     assert "there is no controller /other within 1 s" in move.output
     assert bench.ask("gravity_compensation")[0]
     move = Move(bench, *TO, "--yes")
     assert move.end() == 1
-    assert "takes no goal: a hand guides the arm; call ~/resume first" in move.output
+    assert "accepts no goal: a hand guides the arm; call ~/resume first" in move.output
     assert bench.ask("resume")[0]
     np.testing.assert_allclose(position(bench), before, atol=1e-3)

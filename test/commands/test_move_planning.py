@@ -45,13 +45,13 @@ WRONG_FILES = {
     "# only a comment\n\n": "the file is empty",
     "time,shoulder,elbow\n": "line 1: there are no points after the header",
     "time\n0\n": "line 1: the first line names no joint",
-    "time,shoulder,wrist\n": "line 1, column 3: 'wrist' is no joint of the controller; the first "
-    "line must name joints, and maybe time: time, shoulder, elbow",
+    "time,shoulder,wrist\n": "line 1, column 3: 'wrist' is not a joint of the controller; the "
+    "first line may have time, shoulder, elbow",
     "shoulder,elbow,shoulder\n": "line 1, column 3: 'shoulder' is named twice",
     "shoulder,elbow\n0.1,0.2\n\n0.1\n": "line 4: has 1 fields; the first line has 2",
-    "shoulder,elbow\n0.1,zero\n": "line 2, column 2: elbow is 'zero', which is no number",
+    "shoulder,elbow\n0.1,zero\n": "line 2, column 2: elbow is 'zero'; it must be a number",
     "time,shoulder\n0,0.1\n1,nan\n": "line 3, column 2: shoulder is nan; it must be finite",
-    "shoulder;elbow\n0,1;0,2\n": "line 1, column 1: 'shoulder;elbow' is no joint",
+    "shoulder;elbow\n0,1;0,2\n": "line 1, column 1: 'shoulder;elbow' is not a joint",
 }
 
 
@@ -96,10 +96,10 @@ WRONG_WISHES = {
     ),
     "beyond": (Wish(pose=(0.1, 3.5)), "elbow would go to 3.5 rad; its limits are -3 to 3 rad"),
     "step beyond": (Wish(steps=(("elbow", 9.0),)), "elbow would go to 8.6 rad; its limits"),
-    "unknown": (Wish(steps=(("wrist", 0.1),)), "--joint 'wrist' is no joint of the controller"),
+    "unknown": (Wish(steps=(("wrist", 0.1),)), "--joint 'wrist' is not a joint of the controller"),
     "slow": (Wish(pose=(1.0, 1.0), speed=1e-7), "the motion would take .* more than 3600 s"),
     "accelerations": (Wish(pose=(0.0, 0.0), acceleration=(1.0,) * 3), "--acceleration has 3 num"),
-    "nothing remembered": (Wish(back=True), "where the last rnea_move started is not known"),
+    "nothing remembered": (Wish(back=True), "the start of the last rnea_move is unknown"),
 }
 
 

@@ -300,7 +300,7 @@ def test_missing_states_begin_the_check_anew_and_end_it_in_the_end() -> None:
     arm.tick()
     verdict = arm.supervisor.verdict
     assert not verdict.wrong and verdict.answer is None and not verdict.verified.any()
-    assert verdict.words == "not checked: states are missing or late again and again"
+    assert verdict.words == "not checked: states are repeatedly missing or late"
     assert arm.run(0.3).mode is Mode.HOLDING and arm.supervisor.unexplained
 
 
@@ -459,7 +459,7 @@ def test_one_wrong_velocity_ends_no_check() -> None:
 def test_torque_that_nobody_sent_is_named_before_it_is_called_wrong() -> None:
     pushed = 13.0 * np.eye(7)[1]  # 15 % of the effort limit [Nm]
     run = Checked(torques=lambda torque: torque + pushed)
-    assert run.verdict.words == "panda_joint2 is pushed by 12.7 Nm that nobody sent"
+    assert run.verdict.words == "panda_joint2 is pushed by 12.7 Nm that no command explains"
     assert not run.verdict.wrong and run.arm.mode is Mode.BRAKING
 
 

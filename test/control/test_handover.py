@@ -132,7 +132,7 @@ def test_owner_that_was_stopped_yields(controller: Handover, owner: Clocks, wait
     owner.run(2 * PERIOD)
     assert not owner.may_command()
     assert controller.phase is Phase.guarding
-    assert controller.reason.startswith("it was away for 100")
+    assert controller.reason.startswith("it was paused for 100")
 
 
 @pytest.mark.parametrize("away", [0.011, 0.1, 10.0])
@@ -213,7 +213,7 @@ def test_states_that_waited_are_told_by_the_clock_however_slowly_they_come() -> 
         assert owner.commanding and not publishes(owner, clocks.now)
     clocks.stamp += 1.024
     clocks.run(PERIOD)
-    assert owner.reason.startswith("it was away for")
+    assert owner.reason.startswith("it was paused for")
 
 
 def test_owner_that_cannot_tell_for_how_long_it_was_away_yields() -> None:
@@ -225,7 +225,7 @@ def test_owner_that_cannot_tell_for_how_long_it_was_away_yields() -> None:
         clocks.now, states = clocks.now + PERIOD, states + 1
         owner.hear_state(stamp, clocks.now)
     assert states == pytest.approx(62, abs=1)
-    assert owner.reason == "it was away, and no state tells for how long"
+    assert owner.reason == "it was paused, and no joint state shows for how long"
 
 
 @pytest.mark.parametrize("told", ["silence", "taken", "taken and gone"])

@@ -343,7 +343,7 @@ def test_slowed_down_as_little_as_it_takes(smooth: bool, start: float) -> None:
     assert peak(c, 0.0) == pytest.approx(1.0, abs=1e-5)
     first, last = motion.times
     assert first - start == pytest.approx(0.5 * (last - start))
-    assert motion.note.startswith(f"{(last - start) / 0.3:.4g} times slower than asked for")
+    assert motion.note.startswith(f"{(last - start) / 0.3:.4g} times slower than requested")
     np.testing.assert_allclose(c.trajectory.at(first)[0], goal, atol=1e-12)
     assert [motion.index(s) for s in (0.0, first - 1e-9, first, last)] == [0, 0, 1, 2]
 

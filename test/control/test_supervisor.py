@@ -493,7 +493,7 @@ def test_jump_does_not_become_true_by_lasting(off: float) -> None:
     mislead(arm, 1.2, off)
     assert arm.mode is Mode.BLIND
     assert "elbow has jumped from" in arm.supervisor.reason
-    assert "~/resume takes that for true" in arm.supervisor.reason
+    assert "~/resume accepts it" in arm.supervisor.reason
     assert len(arm.changes) < 8, "the mode is told with every state"
     for duration, mode in ((0.001, Mode.BRAKING), (1.2, Mode.HOLDING)):
         assert np.abs(arm.plant.q - START).max() < 1e-3
@@ -508,7 +508,7 @@ def test_jump_becomes_true_by_word_of_an_operator_or_in_simulated_time(simulated
     mislead(arm, 0.001 * (arm.supervisor.settings.max_bad_states + 1), 0.5)
     assert arm.mode is Mode.BLIND
     if not simulated:
-        assert arm.supervisor.resume() == "the measured positions are taken for true"
+        assert arm.supervisor.resume() == "the measured positions are accepted"
     arm.plant.q[1] += 0.5
     assert arm.tick() and arm.mode is Mode.BRAKING
 

@@ -20,7 +20,7 @@ from robots import joint, link, robot, two_link_arm
 
 from rnea_control.demo import program
 from rnea_control.demo.cases import CASES, SHOWN, Case
-from rnea_control.demo.controller import BANDWIDTH, heard_of_controller, incidents, parameters
+from rnea_control.demo.controller import BANDWIDTH, incidents, parameters, watched_controller
 from rnea_control.demo.program import list_robots, options
 from rnea_control.demo.report import draw, shown, summary, table
 from rnea_control.demo.robots import (
@@ -287,7 +287,7 @@ def test_robot_without_inertias_is_no_result(tmp_path: Path, capsys, monkeypatch
     monkeypatch.setattr("sys.argv", ["demo", "--robot", str(path), "--picture", str(picture)])
     assert program.main() == 4
     printed = " ".join(capsys.readouterr().out.split())
-    assert "what shoulder, elbow moves has no inertia" in printed and "RMS" not in printed
+    assert "the links moved by shoulder, elbow have no inertia" in printed and "RMS" not in printed
     assert not picture.exists()
 
 
@@ -360,7 +360,7 @@ def test_robots_that_can_be_compared(tmp_path: Path) -> None:
     assert void_of(two_link_arm()) == ""
     joints = joint("one", "base", "a"), joint("two", "a", "b")
     text = robot(link("base"), link("a"), '<link name="b"/>', *joints)
-    assert void_of(text).startswith("what two moves has no inertia")
+    assert void_of(text).startswith("the links moved by two have no inertia")
     assert void_of(text, ["one"]) == ""
     stuck = '<limit lower="0.5" upper="0.5" effort="100" velocity="1"/>'
     text = robot(link("base"), link("a"), joint("one", "base", "a", limit=stuck))
@@ -373,7 +373,7 @@ def test_what_the_controller_says_of_itself_is_heard() -> None:
         get_namespace=lambda: "/arm",
         create_subscription=lambda kind, topic, callback, qos: heard.update({topic: callback}),
     )
-    reports, modes = heard_of_controller(node)
+    reports, modes = watched_controller(node)
     value = KeyValue(key="gave way", value="2")
     for name in ("other/rnea_controller: control loop", "arm/rnea_controller: control loop"):
         status = DiagnosticStatus(name=name, values=[value])

@@ -116,7 +116,7 @@ def without_inertial(link: str) -> Edit:
     return lambda root: [e.remove(e.find("inertial")) for e in elements(root, "link", (link,))]
 
 
-def misspelt(root: ET.Element) -> None:
+def misspelled(root: ET.Element) -> None:
     root.find("joint/dynamics").tag = "dynamic"
 
 
@@ -195,7 +195,7 @@ WARNED = [
     ("panda", "of panda_finger_joint1 go to 40 m, as if given in mm", positions(1e3, *FINGERS)),
     ("panda", "of panda_finger_joint1 is .* mm/s", speeds(1e3, *FINGERS)),
     ("xarm7", "of joint4 are the same", positions(0.0, "joint4")),
-    ("panda", "<dynamic> in <joint>, perhaps 'dynamics' misspelt", misspelt),
+    ("panda", "<dynamic> in <joint>, perhaps 'dynamics' misspelled", misspelled),
 ]
 
 

@@ -215,7 +215,7 @@ def test_one_without_the_activity_topic_is_asked() -> None:
             manager.publish(**{NAME: state})
             said(bench, state)
         manager.node.destroy_node()
-        gone = "controller_manager, and effort_controller with it, has gone"
+        gone = "controller_manager, and effort_controller with it, has ended"
         until(bench, lambda: bench.values["effort controller"] == gone)
         assert bench.node.loop.supervisor.listening
         for subscription in list(bench.peer.subscriptions):

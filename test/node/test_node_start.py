@@ -73,7 +73,9 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
     assert bench.node.get_clock().now().to_msg().sec == message.clock.sec
     second = bench.peer.create_publisher(Clock, "/clock", 1)
     peer = bench.peer.get_fully_qualified_name()
-    words = f"/clock is published by {peer} and {peer}; only one may: end the others"
+    words = (
+        f"/clock is published by {peer} and {peer}; only one node may publish it: stop the others"
+    )
     wait_for(lambda: bench.status.message == words, bench.spin)
     bench.peer.destroy_publisher(second)
     wait_for(lambda: bench.status.message != words, bench.spin)

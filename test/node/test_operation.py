@@ -52,7 +52,7 @@ def test_services_change_the_mode(bench: TrajectoryBench, operator: Operator) ->
     bench.run(0.25)
     assert bench.ask("hold") == (True, "braking, then holding")
     bench.wait(lambda: sent.ended)
-    assert sent.ending == (*aborted(INVALID_GOAL), "told to hold")
+    assert sent.ending == (*aborted(INVALID_GOAL), "requested by ~/hold")
     bench.run(1.2)
     operator.until("holding")
     assert operator.modes[-3:] == ["moving", "braking", "holding"]
@@ -102,7 +102,7 @@ def test_each_button_is_released_by_itself(bench: TrajectoryBench, operator: Ope
     success, text = bench.ask("resume")
     assert not success and "held by /client" in text
     bench.node.destroy_publisher(buttons[1])
-    over = "holding, over the emergency stop of 1 publisher(s) that have gone"
+    over = "holding, despite the emergency stop of 1 publisher(s) that have ended"
     bench.wait(lambda: bench.ask("resume") == (True, over))
     bench.node.destroy_publisher(buttons[0])
     bench.run(0.2)

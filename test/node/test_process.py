@@ -95,7 +95,7 @@ def test_joint_names_with_a_dot(monkeypatch: pytest.MonkeyPatch) -> None:
     with controller({**given, "gains": gains}) as process:
         process.said("ROS misreads the key 'arm.shoulder' in YAML; write nested maps, {arm: {sh")
         process.said("not configured: parameter 'gains.arm.shoulder.p' is not set")
-        assert "misspelt" not in process.output
+        assert "misspelled" not in process.output
     nested = {joint.removeprefix("arm."): own for joint, own in gains.items()}
     with controller({**given, "gains": {"arm": nested}}) as process:
         process.said("commands to /effort_controller/commands")
@@ -170,10 +170,10 @@ def test_what_is_wrong_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         )
         empty.said("Does the YAML file set a parameter to []")
         assert "Traceback" not in empty.output
-        refused.said("parameter 'contol_law' is not known and has no effect; is it misspelt?")
+        refused.said("parameter 'contol_law' is not known and has no effect; is it misspelled?")
         no_effect = "gains.finger.d, gains.finger.p: no effect, as 'finger' is not in `joints`"
         refused.said(no_effect)
-        assert refused.output.count("misspelt") == 1
+        assert refused.output.count("misspelled") == 1
         refused.said("not configured: parameter 'control_law' is 'magic'; it must be one of")
         refused.said("[parameter]")
         waiting.said("waiting for the topic robot_description")

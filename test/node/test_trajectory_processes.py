@@ -62,7 +62,7 @@ def test_holds_on_until_a_second_signal() -> None:
         moving(bench)
         process = bench.process.process
         process.send_signal(signal.SIGINT)
-        bench.wait(lambda: "until nobody takes the commands" in bench.process.output)
+        bench.wait(lambda: "until the commands have no subscriber" in bench.process.output)
         bench.run(1.5)
         assert process.poll() is None
         assert np.abs(bench.arm.node.v).max() < 1e-3  # braked, and held

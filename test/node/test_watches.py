@@ -111,7 +111,7 @@ def test_message_that_is_none_is_refused(watched: Watched, capfd) -> None:
     watched.watch._hear(bytes(20_000_001))
     assert watched.told == [] and watched.watch.difference == ""
     said = capfd.readouterr()
-    assert "a robot description of 20000001 bytes is not looked at" in said.err + said.out
+    assert "a robot description of 20000001 bytes is ignored" in said.err + said.out
 
 
 # The delay of the torques.

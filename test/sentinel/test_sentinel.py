@@ -204,7 +204,7 @@ def bench() -> Iterator[Bench]:
 
 
 def test_killed_controller_in_motion(bench: Bench) -> None:
-    bench.wait(lambda: bench.finding == "not armed: no command has come")
+    bench.wait(lambda: bench.finding == "not armed: no command was received")
     assert bench.modes == ["idle"] and not bench.commands
     assert "shares memory" not in bench.sentinel.output
     with controller(PARAMETERS) as process:
@@ -308,7 +308,9 @@ def test_arm_comes_back_after_a_pause_and_is_kept_after_too_many(bench: Bench) -
             bench.run(round(2.0 * RATE))
         assert bench.modes == [*turns, "commanding", "guarding"], bench.sentinel.output
         bench.rests()
-        assert "has gone" not in process.output  # it was the controller that was away
+        assert (
+            "rnea_sentinel has ended" not in process.output
+        )  # it was the controller that was away
         bench.pause(process)  # counted anew
         bench.wait(lambda: bench.modes[-1] == "guarding")
 
@@ -363,7 +365,7 @@ def test_controller_and_sentinel_know_of_each_other(bench: Bench) -> None:
         bench.resume()
         bench.wait(lambda: bench.parameters("payload.mass") == [0.0])
         bench.sentinel.process.kill()
-        process.said("rnea_sentinel has gone: nobody guards the arm")
+        process.said("rnea_sentinel has ended: the arm is not guarded")
 
 
 @pytest.mark.explores
@@ -378,7 +380,7 @@ def test_sentinel_that_a_busy_controller_does_not_hear_has_not_gone(bench: Bench
         bench.wait(lambda: all(answer.done() for answer in answers))
         bench.run(round(RATE))
         bench.node.destroy_client(client)
-        assert "has gone" not in process.output
+        assert "rnea_sentinel has ended" not in process.output
         process.said("holding")
         assert bench.modes == ["idle", "guarding"]
 

@@ -1,4 +1,4 @@
-"""`rnea_identify check`: a recording against a model, and what makes the difference."""
+"""`rnea_identify check`: compares a recording with a model, and lists causes of the difference."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from rnea_control.identification.motion import join
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-# A residual of less than this part of the torque is a good model's, whatever the noise.
-GOOD = 0.05
+GOOD = 0.05  # residual of a good model, as a share of the torque; also above the noise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +37,11 @@ def run(options: argparse.Namespace) -> int:
     console.print(_table(model, found))
     small = bool((found.rms <= GOOD * found.torque).all())
     if found.doubts:
-        console.print("The efforts are not what they should be; no model can be judged by them.")
+        console.print("The efforts are implausible, so the model cannot be judged.")
     elif found.at_noise:
-        console.print("The model is right to the noise of the measurement.")
+        console.print("The model is accurate to the noise of the measurement.")
     elif small:
-        console.print(f"The model is right to {100 * GOOD:.0f} % of the torque.")
+        console.print(f"The model is accurate to {100 * GOOD:.0f} % of the torque.")
     else:
         console.print("The model differs from the robot.")
     if still := [model.joint_names[j] for j in np.flatnonzero(found.rms == 0.0)]:
@@ -62,7 +61,7 @@ def _table(model: RobotModel, found: Diagnosis) -> Table:
         columns = (found.torque, found.rms, found.noise, found.rms_left)
         numbers = [f"{each[j]:.3g}" for each in columns]
         if not found.rms[j]:
-            numbers[1] = numbers[3] = "-"  # it stands
+            numbers[1] = numbers[3] = "-"  # the joint did not move
         rows.append([name, *numbers, units(model, j).effort])
     headings = ("joint", "torque", "residual", "noise", "unexplained", "")
     return inputs.table_of("Measured torque minus the model's, RMS", headings, rows)

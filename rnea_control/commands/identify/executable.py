@@ -12,19 +12,22 @@ from rnea_control.extras import import_or_exit
 
 ROS = "--ros-args"
 COMMANDS = {
-    "plan": "an exciting trajectory for a robot, to be sent to its controller",
-    "record": "send a trajectory and write the joint states, or only listen",
-    "fit": "the robot's parameters from recordings: a URDF, the controller's YAML, a report",
-    "check": "compare a recording with a model, and say what makes the difference",
+    "plan": "plan an exciting trajectory for a robot, to be sent to its controller",
+    "record": "send a trajectory and write the joint states, or only record",
+    "fit": "fit the robot's parameters to recordings; write a URDF, a YAML file and a report",
+    "check": "compare a recording with a model, and list the causes of the difference",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one of the commands by a command line with the program's name, the process's own by
-    default. Returns the exit status: 0 if all is well, 1 if not, 2 for wrong options, and 130 after
-    Ctrl-C, as a shell does."""
-    # Before NumPy is imported. The matrices of robots are small: on a busy machine the threads of
-    # OpenBLAS wait for each other, and a search takes ten times as long.
+    """Runs one of the commands. Returns the exit status: 0 for success, 1 for failure, 2 for wrong
+    options, and 130 after Ctrl-C.
+
+    Args:
+        arguments: command line with the program's name; by default that of the process.
+    """
+    # Must come before the import of NumPy. The matrices of robots are small: on a busy machine the
+    # threads of OpenBLAS wait for each other, and a search takes ten times as long.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         options = _options(list(sys.argv if arguments is None else arguments)[1:])
@@ -37,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _options(given: list[str]) -> argparse.Namespace:
-    """What is asked for: `run` of the command, and the `ros_arguments`, from --ros-args to the end
-    or to `--`."""
+    """Parsed options, with `run` of the command, and `ros_arguments`: those from --ros-args to the
+    end or to `--`."""
     end = len(given)
     start = given.index(ROS) if ROS in given else end
     if "--" in given[start:]:
@@ -46,7 +49,7 @@ def _options(given: list[str]) -> argparse.Namespace:
     arguments = given[:start] + given[end + 1 :]
     parser = argparse.ArgumentParser(
         prog="rnea_identify",
-        description="From a recording to the parameters that make the controller right: "
+        description="Identifies the parameters of a robot's model from recorded motions: "
         "plan, record, fit, check.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -55,7 +58,7 @@ def _options(given: list[str]) -> argparse.Namespace:
         about = f"rnea_identify {name}: {words}."
         command = commands.add_parser(name, help=words, description=about)
         if name == chosen:
-            # Only the command asked for is imported: the others need more, and time.
+            # The other commands are not imported: they take time and need more packages.
             place = f"rnea_control.commands.identify.{name}"
             module = import_or_exit(place, "rnea_identify", "identify")
             module.add_arguments(command)

@@ -1,4 +1,5 @@
-"""`rnea_identify fit`: recordings in; a URDF, the controller's YAML and a report out."""
+"""`rnea_identify fit`: fits a model to recordings; writes a URDF, the controller's YAML and a
+report."""
 
 from __future__ import annotations
 
@@ -30,8 +31,7 @@ from rnea_control.identification.verdict import (
 )
 from rnea_control.model import RobotModel
 
-# The end of each recording that is kept from the fit, if no other one is given.
-HELD_OUT = 0.2
+HELD_OUT = 0.2  # share at the end of each recording that is held out if --hold-out is not given
 REPORT = "report.html"
 
 
@@ -43,12 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", required=True, type=Path, metavar="FOLDER",
         help=f"a new folder for {URDF}, {PARAMETERS} and {REPORT}")
     add("--hold-out", nargs="+", default=[], metavar="RECORDING",
-        help="recordings to judge the result by, which it is not fitted to; the last fifth of each "
-        "recording by default")
-    add("--robust", action="store_true", help="let outliers count less (Huber's weights)")
+        help="recordings for the validation, not used in the fit; by default the last fifth of "
+        "each recording")
+    add("--robust", action="store_true", help="reduce the weight of outliers (Huber)")
     add("--payload", metavar="LINK",
-        help="identify only what this link carries in the recordings; the robot's own parameters "
-        "stay")
+        help="identify only the load that this link carries; the robot's own parameters stay "
+        "unchanged")
     add("--without", nargs="+", default=[], metavar="RECORDING",
         help="with --payload: recordings of the same arm without the load")
     # fmt: on
@@ -56,8 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fits and writes; the exit status is 0 if the new model is better on what it was not fitted
-    to."""
+    """Fits and writes; the exit status is 0 if the new model is better on the held-out motions."""
     if options.without and options.payload is None:
         raise IdentificationError("--without needs --payload LINK")
     console = Console(markup=False, highlight=False)
@@ -69,18 +68,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Given:
-    """What is fitted: the robot as described, its motions, those without the load that is looked
-    for, and those to judge by."""
+    """Inputs of a fit: the robot as described, its motions, motions without the load, and held-out
+    motions."""
 
     def __init__(self, options: argparse.Namespace, console: Console) -> None:
         self.options = options
         self.urdf, self.model = inputs.described_robot(options)
         if options.payload is not None:
-            # The controller has one payload, and this is what it will be: that of --config goes.
+            # The identified load replaces the payload of --config: the controller has only one.
             for link in self.model.link_names:
                 self.model.set_payload(link, 0.0)
         motions = inputs.motions_of(options, self.model, options.recordings, console)
-        # What is compared with these motions is filtered as they are.
+        # All motions have the same filter, so that their torques can be compared.
         options.cutoff = options.cutoff or max(motion.cutoff for motion in motions)
         held_out = inputs.motions_of(options, self.model, options.hold_out, console)
         self.without = inputs.motions_of(options, self.model, options.without, console)
@@ -142,9 +141,9 @@ def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
     better = is_better(given.model, residuals)
     if not better:
         console.print(
-            "The load makes the torques that were held out no better: do not use it. Are these "
-            "the recordings with the load, those of --without the ones without it, and is "
-            f"{found.link} the link that carries it?"
+            "The load does not improve the held-out torques: do not use it. Check that the "
+            "recordings are those with the load, that --without names those without it, and that "
+            f"{found.link} is the link that carries it."
         )
     return int(bool(found.doubts) or not better)
 
@@ -156,7 +155,7 @@ def _print_torques(
         [each.joint, *(number(x, 3) for x in (each.before, each.after, each.noise)), each.unit]
         for each in scores(model, [residuals])
     ]
-    title = "Measured minus predicted torque, RMS, on a motion that was held out"
+    title = "Measured minus predicted torque, RMS, on a held-out motion"
     console.print(inputs.table_of(title, ("joint", "before", "after", "noise", ""), rows))
     for note in notes:
         console.print(f"note: {note}")
@@ -164,15 +163,15 @@ def _print_torques(
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder to fill, which gets its name at the end, or is removed if that fails.
+    """Temporary folder that is renamed to `path` at the end, or removed after an error.
 
     Raises:
-        IdentificationError: something is there already, or it cannot be written.
+        IdentificationError: `path` exists, or cannot be written.
     """
     temporary = path.with_name(f".{path.name}_{uuid4().hex}")
     try:
         if os.path.lexists(path):
-            raise FileExistsError("it is there already, and nothing is overwritten")
+            raise FileExistsError("it exists, and is not overwritten")
         temporary.mkdir(parents=True)
         yield temporary
         temporary.rename(path)

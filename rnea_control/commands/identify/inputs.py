@@ -1,5 +1,5 @@
-"""What `plan`, `fit` and `check` share: the robot that they are given, by its URDF and its
-controller's settings, recordings of its motions, and the tables that they print."""
+"""Shared parts of `plan`, `fit` and `check`: the robot from its URDF and its controller's settings,
+recordings of its motions, and tables."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from rnea_control.parameters.table import LOCKED, LOCKED_POSITION, ROBOT
 
 
 def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `load_robot`."""
+    """Adds the options of `load_robot`."""
     add = parser.add_argument_group("robot").add_argument
     # fmt: off
     add("--joints", nargs="+", metavar="JOINT",
-        help="the joints that move, in this order; by default those of the --config, else every "
-        "joint that moves by itself. All others are locked")
+        help="the joints that move, in this order; by default those of --config, else all "
+        "actuated joints. All other joints are locked")
     add("--config", metavar="FILE.yaml",
-        help="parameters of rnea_controller: joints, locked positions, gravity, payload, friction "
-        "and armature are taken from it")
+        help="parameters of rnea_controller, from which joints, locked positions, gravity, "
+        "payload, friction and armature are read")
     add("--node", default="/rnea_controller",
         help="the node whose section of the --config is read; /rnea_controller by default")
     # fmt: on
@@ -45,11 +45,11 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
     """The robot of a URDF. Its warnings are in `RobotModel.warnings`; none is issued.
 
     Args:
-        options: of `add_robot_arguments`; --joints goes before what the --config says.
-        urdf: the file, or what would be in it.
+        options: options of `add_robot_arguments`; --joints overrides the joints of --config.
+        urdf: name of a file, or the content of a file.
 
     Raises:
-        RobotModelError: the URDF is not that of a robot with these joints.
+        RobotModelError: the URDF does not describe a robot with these joints.
         ParameterError: the --config cannot be read, has no section for the node, or has a value
             that is not allowed.
     """
@@ -78,28 +78,30 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
 
 
 def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `motions_of` and `described_robot`."""
+    """Adds the options of `motions_of` and `described_robot`."""
     add = parser.add_argument_group("recordings").add_argument
     # fmt: off
     add("recordings", nargs="+", metavar="RECORDING",
         help="rosbag2 folder, .mcap, .db3 or .npz with positions and efforts")
     add("--urdf", metavar="FILE.urdf",
-        help="the robot; by default the robot_description that was recorded")
-    add("--topic", help="of the joint states; found by the joints by default")
+        help="the robot; by default the recorded robot_description")
+    add("--topic", help="topic of the joint states; by default the topic with these joints")
     add("--cutoff", type=positive, metavar="HZ",
-        help="cut-off of the zero-phase filter of the positions; by the motion's own frequencies "
-        "by default")
+        help="cut-off frequency of the zero-phase filter of the positions; by default from the "
+        "frequencies of the motion")
     add("--delay", type=delay, metavar="SECONDS",
-        help="by which the efforts are later than the positions; found from the data by default")
+        help="delay of the efforts against the positions; estimated by default")
     # fmt: on
 
 
 def described_robot(options: argparse.Namespace) -> tuple[bytes, RobotModel]:
-    """The URDF that the options or a recording give, and the robot that it describes.
+    """The URDF of the options or of a recording, and the robot that it describes.
 
     Raises:
-        RecordingError: there is none.
-        RobotModelError, ParameterError: as `load_robot`.
+        RecordingError: neither the options nor a recording have a URDF.
+        RobotModelError: the URDF does not describe a robot with these joints.
+        ParameterError: the --config cannot be read, has no section for the node, or has a value
+            that is not allowed.
     """
     urdf = options.urdf
     if urdf is None:
@@ -117,12 +119,12 @@ def described_robot(options: argparse.Namespace) -> tuple[bytes, RobotModel]:
 def motions_of(
     options: argparse.Namespace, model: RobotModel, paths: Sequence[str], console: Console
 ) -> list[Motion]:
-    """The motions of some recordings, cleaned, filtered and differentiated; says what they are.
+    """The motions of recordings, cleaned, filtered and differentiated. Prints a line for each.
 
     Raises:
-        RecordingError: one cannot be read, lacks joints, efforts or a second without gaps, or
-            cannot be of this robot.
-        IdentificationError: joints of several degrees of freedom.
+        RecordingError: a recording cannot be read, lacks joints, efforts or a second without gaps,
+            or cannot be of this robot.
+        IdentificationError: the robot has joints of several degrees of freedom.
     """
     check_joints(model)
     motions = []
@@ -140,13 +142,13 @@ def motions_of(
 
 
 def check_distinct(motions: Sequence[Motion]) -> None:
-    """Raises RecordingError if two motions are of the same measurement, which would count twice or
-    judge itself."""
+    """Raises RecordingError if two motions are of the same measurement, which would count twice, or
+    would be both fitted and held out."""
     for one, other in combinations(motions, 2):
         if np.array_equal(one.effort, other.effort):
             raise RecordingError(
-                f"{other.source} has the same efforts as {one.source}; give each recording once, "
-                "to fit, to --hold-out or to --without"
+                f"{other.source} has the same efforts as {one.source}; give each recording only "
+                "once: for the fit, for --hold-out or for --without"
             )
 
 

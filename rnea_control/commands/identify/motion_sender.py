@@ -1,4 +1,4 @@
-"""`MotionSender`: has a controller follow the trajectory of a file, and notices the end."""
+"""`MotionSender`: sends the trajectory of a file to a controller, and detects its end."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.trajectory_client import TrajectoryClient
 
-# Levels of log messages, by rcl_interfaces/Log.
-WARNING, ERROR = 30, 40
-# So long the controller may be out of sight, [s].
-ABSENCE = 5.0
+WARNING = 30  # level of a log message, from rcl_interfaces/Log
+ERROR = 40  # level of a log message, from rcl_interfaces/Log
+ABSENCE = 5.0  # time after which an undiscovered controller counts as ended [s]
 
 
 def read_trajectory(path: Path) -> JointTrajectory:
-    """A file that `rnea_identify plan` wrote, or another one that `ros2 topic pub` takes. Whether
-    the trajectory can be followed is the controller's to say.
+    """Trajectory of a file of `rnea_identify plan`, or of any YAML for `ros2 topic pub`. The
+    controller decides whether it can follow the trajectory.
 
     Raises:
-        TrajectoryError: the file cannot be read, or is no JointTrajectory; the message names the
+        TrajectoryError: the file cannot be read, or is not a JointTrajectory; the message names the
             point.
     """
     where = "it"
@@ -64,17 +63,17 @@ def read_trajectory(path: Path) -> JointTrajectory:
 
 
 class MotionSender(TrajectoryClient):
-    """Sends a trajectory and notices its end, also by the topic, which has no answer.
+    """Sends a trajectory and detects its end, also by the topic, which has no result.
 
     Args:
-        node: that sends; an executor must spin it.
+        node: node of the client; an executor must spin it.
         controller: name of the controller's node.
-        trajectory: to follow.
-        now: the time by which it moves, [s].
-        warn: is given what the controller logs meanwhile, from warnings on.
+        trajectory: trajectory to follow.
+        now: returns the time of the motion [s].
+        warn: called with each warning and error that the controller logs during the motion.
 
     Attributes:
-        duration: of the trajectory, [s].
+        duration: duration of the trajectory [s].
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class MotionSender(TrajectoryClient):
         self.duration = 1e-9 * last.nanoseconds
         self._trajectory, self._now, self._warn = trajectory, now, warn
         self._end_at = self._seen = math.inf
-        node.create_subscription(Log, "/rosout", self._hear, QoSProfile(depth=100))
+        node.create_subscription(Log, "/rosout", self._note_log, QoSProfile(depth=100))
 
     def start(self) -> None:
         """Sends the trajectory."""
@@ -98,31 +97,31 @@ class MotionSender(TrajectoryClient):
         self.send(self._trajectory)
 
     def has_ended(self) -> bool:
-        """Looks whether the motion has ended."""
+        """True if the motion has ended; call it repeatedly during the motion."""
         if self.is_there:
             self._seen = time.monotonic()
         elif time.monotonic() - self._seen > ABSENCE:
-            self.end(f"{self.controller} is gone; see its output")
+            self.end(f"{self.controller} is gone; see its log")
         if not self.by_action and self._now() >= self._end_at:
             self.end()
         return self.ended
 
     def stop(self) -> str:
-        """Has the motion ended early; returns what is left to do for the user."""
+        """Ends the motion early; returns an instruction for the user, empty if none is needed."""
         if self.by_action:
             self.cancel()
             return ""
         self.end()
         return (
-            "the controller goes on with the trajectory, which came by the topic; to stop it: ros2 "
-            f"service call {self.controller}/hold std_srvs/srv/Trigger"
+            "the controller still follows the trajectory, which was sent by the topic; to stop it: "
+            f"ros2 service call {self.controller}/hold std_srvs/srv/Trigger"
         )
 
-    def _hear(self, message: Log) -> None:
+    def _note_log(self, message: Log) -> None:
         logger = self.controller.strip("/").replace("/", ".")
         if message.name != logger or message.level < WARNING:
             return
         self._warn(f"{self.controller}: {message.msg}")
-        # The topic has no answer: the log has it.
+        # The topic has no result: an error in the log ends the motion.
         if self.way and not self.by_action and message.level >= ERROR:
             self.end(message.msg)

@@ -23,43 +23,43 @@ from rnea_control.exceptions import IdentificationError, listed
 from rnea_control.identification.controller_yaml import trajectory_yaml
 from rnea_control.identification.excitation import NEGLIGIBLE, POOR, Excitation, plan_excitation
 
-# A parameter whose relative deviation is larger would need a motion that is ten thousand times
-# longer.
+# Relative deviation above which a parameter would need a motion ten thousand times longer.
 HOPELESS = 100.0 * POOR
 WARNING = (
-    "Collisions of the arm with itself and with what is around it were not looked at: watch the "
-    "motion in simulation first, and keep a hand on the emergency stop."
+    "Collisions of the arm with itself and its surroundings were not checked: watch the motion in "
+    "simulation first, and keep a hand on the emergency stop."
 )
-# Of a base parameter's name, in the table and in the picture.
-_LONGEST_NAME, _LONGEST_LABEL = 33, 44
-# Points of a line of the picture.
-_POINTS = 2000
-# Where its bars end, relative to the parameter.
-_SMALLEST, _LARGEST = 1e-4, 10.0
+_LONGEST_NAME = 33  # characters of a base parameter's name in the table
+_LONGEST_LABEL = 44  # characters of a base parameter's name in the picture
+_POINTS = 2000  # points of a line of the picture
+_SMALLEST = 1e-4  # lower end of the bars of the picture, relative to the parameter
+_LARGEST = 10.0  # upper end of the bars of the picture, relative to the parameter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Adds the options of the command."""
     parser.add_argument("urdf", metavar="ROBOT.urdf", help="the robot's URDF")
     add_robot_arguments(parser)
     add = parser.add_argument_group("files").add_argument
     # fmt: off
-    add("--output", required=True, metavar="PLAN.yaml", help="the trajectory that is written")
-    add("--picture", metavar="PLAN.png", help="a picture of it")
+    add("--output", required=True, metavar="PLAN.yaml", help="file for the trajectory")
+    add("--picture", metavar="PLAN.png", help="file for a picture of the trajectory")
     add("--force", action="store_true", help="overwrite output and picture")
     add = parser.add_argument_group("motion").add_argument
-    add("--duration", type=float, default=20.0, help="[s]; %(default)g by default")
+    add("--duration", type=float, default=20.0,
+        help="duration of the motion [s]; %(default)g by default")
     add("--speed", type=float, default=0.5,
         help="share of the velocity limits; %(default)g by default")
     add("--torque", type=float, default=0.7,
         help="share of the effort limits; %(default)g by default")
     add("--approach", type=positive, default=5.0,
-        help="time for the way from where the arm is to the start, [s]; %(default)g by default")
+        help="time to move from the present position to the start [s]; %(default)g by default")
     add("--range", nargs=3, action="append", default=[], dest="ranges",
         metavar=("JOINT", "LOWER", "UPPER"),
-        help="range of a joint within its limits, [rad] or [m]; by default all but 5 %% at both "
-        "ends; may be repeated")
-    add("--seed", type=int, default=0, help="of the search: another one gives another motion")
+        help="range of a joint within its limits, [rad] or [m]; by default the range without 5 %% "
+        "at both ends; may be repeated")
+    add("--seed", type=int, default=0,
+        help="seed of the search: another seed gives another motion")
     # fmt: on
 
 
@@ -67,8 +67,8 @@ def run(options: argparse.Namespace) -> int:
     """Plans, writes and prints; returns the exit status 0.
 
     Raises:
-        RneaControlError: a file that exists, or cannot be written; a robot or an option that no
-            motion can be planned for. Nothing is written then.
+        RneaControlError: a file exists or cannot be written, or no motion can be planned for this
+            robot and these options. No file is written then.
     """
     console = Console(markup=False, highlight=False)
     _check_files(options)
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_files(options: argparse.Namespace) -> None:
-    """Refuses outputs that would overwrite something, or have no folder."""
+    """Raises for outputs that would overwrite a file, or have no folder."""
     taken = {os.path.realpath(options.urdf): "the URDF"}
     if options.config is not None:
         taken[os.path.realpath(options.config)] = "the --config"
@@ -119,20 +119,20 @@ def _check_files(options: argparse.Namespace) -> None:
     for name, path in ((name, Path(path)) for name, path in given.items() if path is not None):
         real, wrong = os.path.realpath(path), ""
         if real in taken:
-            wrong = f" is {taken[real]}, which it must not overwrite; give another name"
+            wrong = f" is {taken[real]}, which must not be overwritten; give another name"
         elif path.is_dir():
             wrong = " is a folder; give the name of a file"
         elif path.exists() and not options.force:
             wrong = " exists; give another name, or overwrite it with --force"
         elif not path.parent.is_dir():
-            wrong = f": there is no folder {path.parent}; make it first"
+            wrong = f": the folder {path.parent} does not exist; create it first"
         if wrong:
             raise IdentificationError(f"{name} {path}{wrong}")
         taken[real] = f"the {name}"
 
 
 def _comment(options: argparse.Namespace, excitation: Excitation) -> str:
-    """What the motion is, for the beginning of its file."""
+    """Comment for the beginning of the file: options and limits of the motion."""
     numbers = ("duration", "speed", "torque", "approach", "seed")
     made_by = " ".join(f"--{name} {getattr(options, name)}" for name in numbers)
     text = io.StringIO()
@@ -143,27 +143,27 @@ def _comment(options: argparse.Namespace, excitation: Excitation) -> str:
 
 
 def _judgement(excitation: Excitation) -> Iterator[str]:
-    """What the motion will tell, in sentences."""
+    """Sentences about the predicted accuracy of the parameters."""
     base, relative = excitation.base, excitation.relative_deviation
     yield f"Condition number of the regressor, weighted and scaled: {excitation.condition:.3g}"
     if base.hidden:
         yield (
-            f"The URDF writes angles that are off by up to {base.rounding:.2g} rad, as 1.5708 for "
-            f"pi/2. {len(base.hidden)} parameters that only this rounding makes visible are "
-            f"grouped with others: {listed(base.hidden)}."
+            f"The URDF rounds angles, such as 1.5708 for pi/2, by up to {base.rounding:.2g} rad. "
+            f"{len(base.hidden)} parameters are identifiable only because of this rounding, and "
+            f"are grouped with others: {listed(base.hidden)}."
         )
     hopeless = [base.names[k] for k in np.flatnonzero(relative > HOPELESS).tolist()]
     poor = int(np.count_nonzero(relative > POOR))
     yield (
-        f"{poor} of {base.rank} parameters will be poorly known, to worse than "
-        f"{100.0 * POOR:g} % of their value, or of what makes {100.0 * NEGLIGIBLE:g} % of the "
-        "torque allowed."
+        f"{poor} of {base.rank} parameters will be poorly known: their standard deviation will "
+        f"exceed {100.0 * POOR:g} % of the value, or of the value that makes "
+        f"{100.0 * NEGLIGIBLE:g} % of the allowed torque."
         + (" A longer motion, more speed and wider ranges help." if poor > len(hopeless) else "")
     )
     if hopeless:
         yield (
-            f"No motion helps with {len(hopeless)} of them, which hardly act on any torque and "
-            "will keep the URDF's values: "
+            f"No motion improves {len(hopeless)} of them, which hardly affect any torque and will "
+            "keep the URDF's values: "
             f"{listed([shortened(name, _LONGEST_NAME) for name in hopeless])}."
         )
 
@@ -176,7 +176,7 @@ def _motion_table(excitation: Excitation) -> Table:
         if not math.isfinite(limits.torque[j]):
             shares[-1] = "no limit"
         rows.append([name, reach, *shares])
-    title = f"{excitation.model.name}: {excitation.duration:g} s, largest shares of what is allowed"
+    title = f"{excitation.model.name}: {excitation.duration:g} s, largest shares of the limits"
     return table_of(title, ("joint", "range", "velocity", "acceleration", "torque"), rows)
 
 
@@ -193,13 +193,13 @@ def _parameter_table(excitation: Excitation) -> Table:
         for k, relative in enumerate(excitation.relative_deviation)
     ]
     headings = ("base parameter", "by URDF", "deviation", "relative", "")
-    return table_of("What the motion will tell, in SI units", headings, rows)
+    return table_of("Predicted accuracy of the parameters, in SI units", headings, rows)
 
 
 def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> None:
-    """Draws one period, and the predicted accuracy of each base parameter, the worst one first, to
-    a PNG file, which is overwritten."""
-    # It takes a second to import.
+    """Draws one period, and the predicted accuracy of each base parameter, the worst first, to a
+    PNG file. Overwrites the file."""
+    # Imported here, because the import takes a second.
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     model, duration = excitation.model, excitation.duration
@@ -213,7 +213,7 @@ def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> Non
         for j, name in enumerate(model.joint_names):
             axes[kind].plot(time, 100.0 * shares[j], "-" if j < 10 else "--", label=name)
         axes[kind].hlines([-100.0, 100.0], 0.0, duration, color="crimson", linestyle=":")
-        whole = "half the range" if kind == "position" else "what is allowed"
+        whole = "half the range" if kind == "position" else "the limit"
         axes[kind].set_ylabel(f"{kind}, %\nof {whole}")
     axes["position"].set_title(
         f"{model.name}: {duration:g} s, condition number {excitation.condition:.3g}"
@@ -235,7 +235,7 @@ def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> Non
         ylim=(-0.6, len(order) - 0.4),
         title=f"predicted deviation of the parameters after {duration:g} s",
         xlabel="standard deviation, % of the parameter,\n"
-        f"or of what makes {100.0 * NEGLIGIBLE:g} % of the torque allowed",
+        f"or of the value that makes {100.0 * NEGLIGIBLE:g} % of the allowed torque",
     )
     axis.axvline(100.0 * POOR, color="crimson", linestyle=":")
     axis.tick_params(axis="y", labelsize="small")
@@ -243,7 +243,7 @@ def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> Non
 
 
 def shortened(name: str, longest: int) -> str:
-    """The beginning of a sum, as much as fits into so many characters, at least one term."""
+    """The first terms of a sum, at least one, in at most `longest` characters if possible."""
     end = " ..."
     least = len(name.partition(" ")[0]) + len(end)
     return textwrap.shorten(name, max(longest, least), placeholder=end)

@@ -1,4 +1,4 @@
-"""`rnea_identify record`: sends a trajectory and writes the joint states, or only listens."""
+"""`rnea_identify record`: sends a trajectory and writes the joint states, or only records."""
 
 from __future__ import annotations
 
@@ -30,51 +30,46 @@ from rnea_control.ros.conventions import QUIET
 from rnea_control.ros.process import ros_process
 
 NODE = "rnea_identify"
-# Before and after the motion, [s].
-MARGIN = 1.0
-# Between two looks at what came, [s].
-LOOK = 0.1
-# While there are few states, a joint that has gone no further than this may be at rest, [rad] or
-# [m].
-MOVED = 0.05
-LOWEST_RATE = 100.0  # [Hz]
-# The recording is judged when it is so long, and whenever it is twice as long, [s].
+MARGIN = 1.0  # recorded time before and after the motion [s]
+LOOK = 0.1  # period of the checks during the recording [s]
+MOVED = 0.05  # range within which a joint may be at rest while there are few states [rad] or [m]
+LOWEST_RATE = 100.0  # lowest rate of joint states for accelerations [Hz]
+# The recording is checked at this length, and whenever the length has doubled [s].
 FIRST_JUDGEMENT = 1.0
-# Without joint states for so long it is said; a motion waits so long for its controller, [s].
-SILENCE, PATIENCE = 5.0, 20.0
-# How long a canceled motion may take to end, [s].
-LONGEST_END = 3.0
+SILENCE = 5.0  # time without joint states after which a warning is printed [s]
+PATIENCE = 20.0  # time limit for the discovery of the controller [s]
+LONGEST_END = 3.0  # time limit for the end of a canceled motion [s]
 INTERRUPTED = "interrupted"
 Condition = Callable[[], bool]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Adds the options of the command."""
     add = parser.add_argument
     # fmt: off
     way = parser.add_mutually_exclusive_group()
     way.add_argument("trajectory", nargs="?", type=Path, metavar="TRAJECTORY.yaml",
-        help="a JointTrajectory, as `rnea_identify plan` writes it, to be followed by the "
-        "controller; without one nothing is sent")
+        help="JointTrajectory, as `rnea_identify plan` writes it, to send to the controller; by "
+        "default nothing is sent")
     way.add_argument("--seconds", type=positive, default=math.inf,
-        help="without a trajectory: how long to listen; until Ctrl-C by default")
+        help="without a trajectory: time of the recording [s]; until Ctrl-C by default")
     add("--output", required=True, type=Path, metavar="NAME",
-        help="folder for rosbag2 (MCAP), or a file that ends in .npz; must not exist")
+        help="new folder for rosbag2 (MCAP), or new file that ends in .npz")
     add_controller_options(parser)
     add("--commands", default="effort_controller/commands", metavar="TOPIC",
         help="topic of the effort commands; effort_controller/commands by default")
     add("--joints", nargs="+", default=[], metavar="JOINT",
-        help="joints to look at, and columns of .npz; those of the trajectory, or of "
-        "joint_states by default")
+        help="joints to check, and columns of .npz; by default those of the trajectory, else of "
+        "joint_states")
     # fmt: on
 
 
 def run(options: argparse.Namespace) -> int:
-    """Records, writes, and returns the exit status: 0 if all is well, 1 if the motion failed, was
-    interrupted, or nothing came. What was recorded is written in any case.
+    """Records, writes, and returns the exit status: 0 for success, 1 if the motion failed or was
+    interrupted, or if no joint state was received. The recording is written in any case.
 
     Raises:
-        RneaControlError: a wrong output or trajectory, before anything is sent.
+        RneaControlError: a wrong output or trajectory; nothing was sent.
     """
     output: Path = options.output
     refuse_existing(output)
@@ -104,11 +99,11 @@ def run(options: argparse.Namespace) -> int:
                 if recorder.states.messages:
                     session.judge(faults)
             if failure:
-                console.print(f"not as planned: {failure}")
+                console.print(f"the motion failed: {failure}")
         finally:
             recorder.stop()
             count = len(recorder.states.messages)
-            words = f"nothing came on {recorder.states.topic}: {output} is not written"
+            words = f"no message on {recorder.states.topic}: {output} is not written"
             if count:
                 recorder.write(output, joints)
                 words = f"{count} joint states in {output}"
@@ -120,33 +115,35 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass
 class _Session:
-    """From the first joint state to the last one, with a motion in between."""
+    """A recording from the first joint state to the last, with a motion in between."""
 
     recorder: Recorder
     executor: SingleThreadedExecutor
     joints: Sequence[str]
     status: Status
-    running: Callable[..., bool]  # whether to go on, until so many signals came
+    running: Callable[..., bool]  # False after the given number of signals, 1 by default
     warn: Callable[[str], None]
-    first: float = math.inf  # when the first state was seen
-    heard: float = field(default_factory=time.monotonic)  # when the newest one was
-    states: int = 0  # that were seen
-    judge_at: float = FIRST_JUDGEMENT
-    said: set[str] = field(default_factory=set)
+    first: float = math.inf  # steady time of the first state [s]
+    latest: float = field(default_factory=time.monotonic)  # steady time of the newest state [s]
+    states: int = 0  # number of states received
+    judge_at: float = FIRST_JUDGEMENT  # length of the recording at the next check [s]
+    printed: set[str] = field(default_factory=set)  # warnings printed
 
     def listen(self, seconds: float) -> str:
-        """Listens for so long, or until a signal; returns why it ended early, or nothing."""
+        """Records for `seconds`, or until a signal; returns why it ended early, else an empty
+        string."""
         longest = seconds + SILENCE + 1.0
-        self._go_on("listening", longest, lambda: self._elapsed >= seconds)
+        self._go_on("recording", longest, lambda: self._elapsed >= seconds)
         return INTERRUPTED if math.isfinite(seconds) and not self.running() else ""
 
     def move(self, sender: MotionSender) -> str:
-        """Has its trajectory followed; returns why that failed, or nothing."""
+        """Sends the trajectory and records its motion; returns why it failed, else an empty
+        string."""
         self._go_on("waiting", PATIENCE, lambda: sender.is_ready and self._elapsed >= MARGIN)
         if not self.running():
             return f"{INTERRUPTED} before the trajectory was sent"
         if not self.states:
-            return f"no joint states on {self.recorder.states.topic}; nothing was sent"
+            return f"no joint states on {self.recorder.states.topic}; the trajectory was not sent"
         if not sender.is_ready:
             return f"no controller on {sender.sought}; is it running and active?"
         sender.start()
@@ -161,11 +158,12 @@ class _Session:
 
     @property
     def _elapsed(self) -> float:
-        """Since the first joint state, [s]."""
+        """Time since the first joint state [s]."""
         return max(time.monotonic() - self.first, 0.0)
 
     def _go_on(self, phase: str, seconds: float, is_over: Condition, signals: int = 1) -> None:
-        """Until that is over, so much time has passed, or so many signals have come."""
+        """Records until `is_over`, for at most `seconds`, or until `signals` signals were
+        received."""
         deadline = time.monotonic() + seconds
         while self.running(signals) and not is_over() and time.monotonic() < deadline:
             self._step(phase)
@@ -177,10 +175,10 @@ class _Session:
         self.recorder.follow_commands()
         states = len(self.recorder.states.messages)
         if states > self.states:
-            self.states, self.heard = states, now
+            self.states, self.latest = states, now
             self.first = min(self.first, now)
-        elif now - self.heard > SILENCE:
-            self.heard = math.inf  # until one comes
+        elif now - self.latest > SILENCE:
+            self.latest = math.inf  # no second warning before the next state
             topic, remedy = self.recorder.states.topic, self.recorder.where_else()
             self.warn(f"no joint states on {topic} for {SILENCE:.0f} s; {remedy}")
         if self._elapsed >= self.judge_at:
@@ -190,19 +188,19 @@ class _Session:
         self.status.update(f"{phase}: {self._elapsed:.1f} s, {states} joint states, {rate:.0f} Hz")
 
     def judge(self, check: Callable[[Recording], Iterator[str]]) -> None:
-        """Says what is wrong, and each thing once."""
+        """Prints the faults of the recording, each once."""
         try:
             found = list(check(self.recorder.recording(self.joints)))
         except RecordingError as error:
             found = [str(error)]
         for text in found:
-            if text not in self.said:
-                self.said.add(text)
+            if text not in self.printed:
+                self.printed.add(text)
                 self.warn(text)
 
 
 def early_faults(recording: Recording) -> Iterator[str]:
-    """What makes it useless however long it becomes, a sentence each."""
+    """Faults that a longer recording does not cure, a sentence each."""
     try:
         check_measured(recording, MOVED)
     except RneaControlError as error:
@@ -211,14 +209,14 @@ def early_faults(recording: Recording) -> Iterator[str]:
     rate = 1.0 / np.median(steps[steps > 0.0]) if (steps > 0.0).any() else np.inf
     if rate < 0.99 * LOWEST_RATE:
         yield (
-            f"joint states come {rate:.0f} times a second; accelerations need at least "
+            f"the rate of joint states is {rate:.0f} Hz; accelerations need at least "
             f"{LOWEST_RATE:.0f} Hz. Raise update_rate of the controller manager"
         )
 
 
 def faults(recording: Recording) -> Iterator[str]:
-    """What `rnea_identify fit` would say of it by itself, a sentence each: what it would leave out,
-    and why it would be wrong by the robot that was recorded with it, if there is one."""
+    """Complaints of `rnea_identify fit` about a recording, a sentence each: parts that it would
+    leave out, and contradictions to the recorded robot_description if there is one."""
     yield from early_faults(recording)
     model = None
     try:
@@ -227,7 +225,7 @@ def faults(recording: Recording) -> Iterator[str]:
                 RobotModel.from_urdf_string, recording.robot_description, recording.joints
             )
     except RobotModelError as error:
-        yield f"its robot_description cannot be used, give `fit` another by --urdf: {error}"
+        yield f"the recorded robot_description cannot be used; give `fit` a --urdf: {error}"
     try:
         if model is None:
             check_measured(recording)

@@ -1,4 +1,4 @@
-"""`Recorder`: keeps the messages of a robot's topics as they come, as bytes, and writes them."""
+"""`Recorder`: stores the messages of a robot's topics as bytes, and writes them to files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ from rnea_control.messages.joint_state import JointStateFields
 from rnea_control.node.sentinel_link import SENTINEL
 
 FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
-# Makes wall time of a clock that never falls, as the computer's may be set back meanwhile, [ns].
+# Offset from monotonic to wall time; unlike the system clock, the sum is never set back [ns].
 _SINCE_EPOCH = time.time_ns() - time.monotonic_ns()
 
 
 class Recorder:
-    """Records joint_states, robot_description, and the effort commands while somebody takes them,
-    in the name of a node that an executor spins.
+    """Records joint_states, robot_description, and effort commands while an effort controller
+    subscribes to them.
+
+    Args:
+        node: node of the subscriptions; an executor must spin it.
+        commands: topic of the effort commands.
 
     Attributes:
-        states: of joint_states.
+        states: recorder of joint_states.
     """
 
     def __init__(self, node: Node, commands: str) -> None:
@@ -49,17 +53,18 @@ class Recorder:
         self.follow_commands()
 
     def now(self) -> float:
-        """The stamp of the newest joint state, [s]; if it is empty, the time when it came."""
+        """Stamp of the newest valid joint state [s]; if it is zero, the time of receipt."""
         for came, data in reversed(self.states.messages):
-            with suppress(CdrError):  # whoever sends what is none must not end a motion
+            with suppress(CdrError):  # a malformed message must not end a motion
                 state = JointStateFields(data)
                 return state.seconds + 1e-9 * state.nanoseconds or 1e-9 * came
         return 0.0
 
     def follow_commands(self) -> None:
-        """Subscribes to the commands once somebody else does, and no longer than that: the
-        controller would take this subscription for hardware that listens."""
-        # This node's own are hidden, as is one that is not known yet; the sentinel only looks.
+        """Subscribes to the commands only while another node does: the controller would count this
+        subscription as an effort controller."""
+        # Names of this node's subscriptions and of undiscovered nodes begin with an underscore. The
+        # sentinel does not apply commands.
         onlookers = self._node.get_name(), SENTINEL
         found = self._node.get_subscriptions_info_by_topic(self._command_topic)
         names = {info.node_name for info in found}.difference(onlookers)
@@ -73,15 +78,15 @@ class Recorder:
             self._commands[-1].stop()
 
     def where_else(self) -> str:
-        """Where else there are joint states, and what to do."""
+        """Remedy for missing joint states, with other topics of joint states."""
         others = [
             name
             for name, types in self._node.get_topic_names_and_types()
             if JOINT_STATE in types and name.endswith("/joint_states") and name != self.states.topic
         ]
         if not others:
-            return "rnea_doctor says why"
-        return f"there are joint states on {listed(others)}: give --namespace"
+            return "rnea_doctor finds the reason"
+        return f"{listed(others)} has joint states: give its --namespace"
 
     def stop(self) -> None:
         """Ends the subscriptions."""
@@ -89,24 +94,23 @@ class Recorder:
             channel.stop()
 
     def recording(self, joints: Sequence[str]) -> Recording:
-        """What was recorded so far of these joints, or without any of all.
+        """Recording so far of these joints, or of all joints if none is given.
 
         Raises:
-            RecordingError: no joint states came, or none that names these joints.
+            RecordingError: no joint state was received, or none with these joints.
         """
         return recording_of("the recording", self._messages(), joints or None)
 
     def write(self, path: Path, joints: Sequence[str]) -> None:
-        """Writes what was recorded.
-
-        What cannot be written there does not cost the recording: a rosbag2 folder is written
-        elsewhere then, and the error is raised after that.
+        """Writes the recording. If `path` cannot be written, a rosbag2 folder is written in another
+        place before the error is raised.
 
         Args:
-            path: `.npz` for a table of `joints`, without any of all; else a rosbag2 folder.
+            path: `.npz` for a table, else a rosbag2 folder.
+            joints: columns of the table; empty for all joints.
 
         Raises:
-            RecordingError: it cannot be written, or not as this table.
+            RecordingError: the recording cannot be written to `path`; the message names the folder.
         """
         try:
             if path.suffix == ".npz":
@@ -117,7 +121,7 @@ class Recorder:
             folder = path.with_suffix("")
             try:
                 write_rosbag(folder, self._messages())
-            except RecordingError:  # where this computer keeps temporary files
+            except RecordingError:  # second choice: the folder of temporary files
                 folder = Path(tempfile.mkdtemp(prefix="rnea_identify_"), folder.name)
                 write_rosbag(folder, self._messages())
             raise RecordingError(
@@ -125,7 +129,7 @@ class Recorder:
             ) from error
 
     def _messages(self) -> list[Message]:
-        # Commands come before the states that are recorded at the same time.
+        # Commands precede states of the same time.
         commands = [message for each in self._commands for message in each.messages]
         description = self._node.resolve_topic_name("robot_description")
         return [

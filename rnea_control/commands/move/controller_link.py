@@ -1,5 +1,5 @@
-"""`ControllerLink`: a running controller as rnea_move sees it: its settings, where it holds the
-arm, and the goal that it is given."""
+"""`ControllerLink`: connection of rnea_move to a running controller: its settings, the position at
+which it holds the arm, and the goal sent to it."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from rnea_control.trajectory_client import FollowJointTrajectory, TrajectoryClie
 
 try:
     from control_msgs.srv import QueryTrajectoryState
-except ImportError:  # it came after the action
+except ImportError:  # newer than the action
     QueryTrajectoryState = None
 
 Running = Callable[..., bool]
 
-LOOK = 0.05  # longest time between two looks at signals [s]
-FRESH = 5.0  # time in which a joint state and an answer must come [s]
-READY = 3.0  # time that a controller gets to end what passes by itself [s]
-ABSENCE = 5.0  # time after which a controller that is not seen any more is gone [s]
-STANDS = 0.3  # time in a mode at rest after which the arm stands [s]
+LOOK = 0.05  # period at which signals are polled [s]
+FRESH = 5.0  # time limit for a joint state and for an answer [s]
+READY = 3.0  # time limit for the end of a transient state of the controller [s]
+ABSENCE = 5.0  # time after which an undiscovered controller counts as ended [s]
+STANDS = 0.3  # time in a mode at rest after which the arm has stopped [s]
 IN_MOTION = (Mode.MOVING.value, Mode.BRAKING.value)
-NO_MACHINE = Machine(0, False, False, None, (), None)  # not looked at
+NO_MACHINE = Machine(0, False, False, None, (), None)  # placeholder; rnea_move does not use it
 MESSAGES = (
     "control_msgs is not installed: rnea_move sends goals by the action. Install "
     "ros-$ROS_DISTRO-control-msgs"
@@ -53,18 +53,18 @@ MESSAGES = (
 
 
 class ControllerLink:
-    """See the file.
+    """Connection to a running controller.
 
     Args:
         controller: full name of the controller's node; joint_states and robot_description are
             relative to its namespace.
-        running: whether to go on, until a number of signals has come.
+        running: False after the given number of signals, 1 by default.
 
     Attributes:
-        controller: that.
-        client: sends the goal.
-        mode: of the controller; empty while it is not known.
-        given: model and settings in force, after `observe`.
+        controller: full name of the controller's node.
+        client: client of the action.
+        mode: mode of the controller; empty while unknown.
+        given: model and settings in force; set by `observe`.
     """
 
     given: InForce
@@ -77,7 +77,7 @@ class ControllerLink:
         namespace, _, self._name = controller.rpartition("/")
         name = f"rnea_move_{os.getpid()}"  # several may run
         self._node = Node(name, namespace=namespace, **QUIET)
-        # Joint states come often: their node is spun only when one is wanted.
+        # A separate node, spun only when a state is needed: joint states arrive at a high rate.
         self._states = Node(f"{name}_states", namespace=namespace, **QUIET)
         self._executors = []
         for node in (self._node, self._states):
@@ -86,11 +86,11 @@ class ControllerLink:
         self.client = TrajectoryClient(self._node, controller)
         self._query = self._node.create_client(QueryTrajectoryState, f"{controller}/query_state")
         self._node.create_subscription(
-            TransitionEvent, f"{controller}/mode", self._hear_mode, LATCHED
+            TransitionEvent, f"{controller}/mode", self._note_mode, LATCHED
         )
-        self._taken = 0  # joint states
+        self._taken = 0  # number of joint states received
         self._state: JointState | None = None
-        self._states.create_subscription(JointState, "joint_states", self._hear_state, NEWEST)
+        self._states.create_subscription(JointState, "joint_states", self._note_state, NEWEST)
         self._observer = Observer(
             namespace, controller, "", math.inf, NO_MACHINE, f"{name}_observer"
         )
@@ -99,10 +99,10 @@ class ControllerLink:
         """Finds the controller, its settings and the arm.
 
         Raises:
-            TrajectoryModeError: there is no controller, or it takes no goals by the action.
-            JointStateError: no joint states come.
-            ParameterError, RobotModelError: parameters or robot description are not known, or make
-                no robot.
+            TrajectoryModeError: the controller does not run, or does not serve the action.
+            JointStateError: no joint state is received.
+            ParameterError: parameters or robot description are unknown or not allowed.
+            RobotModelError: the robot description does not describe a robot with these joints.
         """
         deadline = time.monotonic() + seconds
 
@@ -121,7 +121,7 @@ class ControllerLink:
         if not evidence.parameters.get(name):
             silent = name in evidence.nodes
             found = sorted(set(self._others()) - {name})
-            others = f"; there is {listed(found)}, give its name by --controller" if found else ""
+            others = f"; {listed(found)} runs, give its name by --controller" if found else ""
             raise TrajectoryModeError(
                 f"{name} does not answer {looked}; look at its log"
                 if silent
@@ -130,25 +130,26 @@ class ControllerLink:
             )
         if not evidence.states:
             raise JointStateError(
-                f"no joint state came on {evidence.states_topic.name} {looked}: activate "
+                f"no joint state on {evidence.states_topic.name} {looked}: activate "
                 "joint_state_broadcaster, or give its topic, --ros-args -r joint_states:=TOPIC"
             )
         if not (self.client.is_there and self.client.by_action):
             raise TrajectoryModeError(
-                f"{name} serves no action {name}/follow_joint_trajectory: is control_msgs "
-                "installed where it runs?"
+                f"{name} serves no action {name}/follow_joint_trajectory; install "
+                "ros-$ROS_DISTRO-control-msgs where the controller runs"
             )
         robot = evidence.settings.robot
         if robot is None:
             raise ParameterError(
-                f"the robot is not known: no message on {evidence.description_topic.name} {looked}"
+                f"no robot description on {evidence.description_topic.name} {looked}: start "
+                "robot_state_publisher"
             )
         if isinstance(robot, RobotModelError | ParameterError):
             raise robot
         self.given = in_force(evidence.settings, evidence.settings.model)
 
     def _others(self) -> list[str]:
-        """Full names of what takes trajectories."""
+        """Full names of nodes with a trajectory topic."""
         end = "/joint_trajectory"
         return [
             name.removesuffix(end)
@@ -157,13 +158,13 @@ class ControllerLink:
         ]
 
     def where(self) -> tuple[FloatArray, FloatArray]:
-        """Where the controller holds the arm at rest, and where the arm is, shape (nv,) each, [rad]
-        or [m].
+        """Position at which the controller holds the arm, and measured position, shape (nv,) each,
+        [rad] or [m].
 
         Raises:
-            TrajectoryModeError: the controller takes no goal, or moves the arm; it was given a
-                moment for what passes by itself.
-            JointStateError: no joint state comes, or it lacks a joint.
+            TrajectoryModeError: the controller accepts no goal or moves the arm, for longer than
+                READY.
+            JointStateError: no joint state is received, or it lacks a joint.
         """
         deadline = time.monotonic() + READY
         while True:
@@ -172,17 +173,18 @@ class ControllerLink:
             if held is not None:
                 return held, measured
             if not self._running() or time.monotonic() > deadline:
-                raise TrajectoryModeError(f"{self.controller} takes no goal: {reason}")
+                raise TrajectoryModeError(f"{self.controller} accepts no goal: {reason}")
             self._spin(LOOK)
 
     def _measured(self) -> tuple[Time, FloatArray]:
-        """Stamp and positions of a state that comes after the call."""
-        before, deadline = self._taken + 2, time.monotonic() + FRESH  # one may have waited
+        """Stamp and positions of a state received after the call."""
+        # The first message may have been in the queue before the call.
+        before, deadline = self._taken + 2, time.monotonic() + FRESH
         while self._taken < before and time.monotonic() < deadline and self._running():
             self._executors[1].spin_once(timeout_sec=LOOK)
         if self._state is None or self._taken < before:
             topic = self._states.resolve_topic_name("joint_states")
-            raise JointStateError(f"no joint state came on {topic} for {FRESH:g} s")
+            raise JointStateError(f"no joint state on {topic} for {FRESH:g} s")
         state, joints = self._state, self.given.model.joint_names
         lacking = [name for name in joints if name not in state.name]
         if lacking or len(state.position) != len(state.name):
@@ -193,13 +195,14 @@ class ControllerLink:
         return Time.from_msg(state.header.stamp), q
 
     def _held(self, stamp: Time) -> tuple[FloatArray | None, str]:
-        """Where the controller holds the arm, shape (nv,); None with the reason if it does not."""
+        """Position at which the controller holds the arm, shape (nv,); None and the reason if it
+        does not hold the arm."""
         answer = self._query.call_async(QueryTrajectoryState.Request(time=stamp.to_msg()))
         if not self.until(answer.done, FRESH):
             return None, f"it does not answer {self.controller}/query_state"
         response, joints = answer.result(), list(self.given.model.joint_names)
         if list(response.name) != joints or len(response.position) != len(joints):
-            reason = getattr(response, "message", "") or "it has no joint states"
+            reason = getattr(response, "message", "") or "it receives no joint states"
             return None, reason
         if response.success or self.mode in IN_MOTION:
             stop = f"ros2 service call {self.controller}/hold std_srvs/srv/Trigger"
@@ -210,7 +213,7 @@ class ControllerLink:
         return np.array(response.position), ""
 
     def send(self, profile: Profile, on_feedback: Callable[[object], None]) -> None:
-        """Sends the motion as a goal that starts now."""
+        """Sends the motion as a goal that starts at once."""
         message = JointTrajectory(joint_names=list(self.given.model.joint_names))
         rows = profile.positions, profile.velocities, profile.accelerations
         for moment, q, v, a in zip(profile.times, *rows, strict=True):
@@ -223,7 +226,8 @@ class ControllerLink:
         self.client.send(message, lambda given: on_feedback(given.feedback))
 
     def follow(self, show: Callable[[], None], signals: int = 1) -> None:
-        """Until the goal has ended, a number of signals has come, or the controller is gone."""
+        """Waits until the goal has ended, a number of signals was received, or the controller has
+        ended; calls `show` repeatedly."""
         seen = resting = time.monotonic()
         client = self.client
         while self._running(signals) and not client.ended:
@@ -231,19 +235,19 @@ class ControllerLink:
             show()
             now = time.monotonic()
             seen = now if client.is_there else seen
-            # Before the answer the controller plans; later it moves the arm.
+            # Before it accepts the goal, the controller plans; afterwards it moves the arm.
             follows = not client.accepted or self.mode in IN_MOTION
             resting = now if follows else resting
             if now - seen > ABSENCE:
                 client.end(f"{self.controller} is gone; see its log")
             elif now - resting > ABSENCE:
                 client.end(
-                    f"{self.controller} is in mode {self.mode} and has not said how the goal "
-                    "ended; see its log"
+                    f"{self.controller} is in mode {self.mode} and has not reported the result of "
+                    "the goal; see its log"
                 )
 
     def await_rest(self, seconds: float) -> bool:
-        """Waits until the arm stands; whether it does."""
+        """Waits until the arm has stopped; False after `seconds` or a second signal."""
         since = time.monotonic()
         deadline = since + seconds
         while (now := time.monotonic()) < deadline and self._running(2):
@@ -255,14 +259,14 @@ class ControllerLink:
         return False
 
     def until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Waits for a condition; whether it holds."""
+        """Waits for a condition; False if it does not hold after `seconds` or a signal."""
         deadline = time.monotonic() + seconds
         while not condition() and time.monotonic() < deadline and self._running():
             self._spin(LOOK)
         return condition()
 
     def destroy(self) -> None:
-        """Takes the nodes down."""
+        """Destroys the nodes."""
         for executor, node in zip(self._executors, (self._node, self._states), strict=True):
             executor.shutdown()
             node.destroy_node()
@@ -270,8 +274,8 @@ class ControllerLink:
     def _spin(self, seconds: float) -> None:
         self._executors[0].spin_once(timeout_sec=seconds)
 
-    def _hear_mode(self, event: TransitionEvent) -> None:
+    def _note_mode(self, event: TransitionEvent) -> None:
         self.mode = event.goal_state.label
 
-    def _hear_state(self, state: JointState) -> None:
+    def _note_state(self, state: JointState) -> None:
         self._state, self._taken = state, self._taken + 1

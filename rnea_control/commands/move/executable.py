@@ -1,8 +1,8 @@
 """The executable `rnea_move`: moves the arm to a pose, by a step, along the points of a file, or
 back, by a goal of the controller's action.
 
-Exit status: 0 if the arm is where it was to go; 1 if nothing was moved; 2 for wrong options; 3 if
-the motion ended elsewhere; 130 if it was interrupted, by Ctrl-C or another signal.
+Exit status: 0 if the arm reached its goal, 1 if it was not moved, 2 for wrong options, 3 if the
+motion ended elsewhere, 130 if it was interrupted by Ctrl-C or another signal.
 """
 
 from __future__ import annotations
@@ -38,21 +38,27 @@ from rnea_control.model.robot_model import units
 from rnea_control.ros.middleware import use_udp
 from rnea_control.ros.process import ros_process
 
-REACHED, NOT_MOVED, NOT_REACHED, INTERRUPTED = 0, 1, 3, 130
+REACHED = 0  # exit status: the goal is reached
+NOT_MOVED = 1  # exit status: nothing was sent, or the goal was rejected before a motion
+NOT_REACHED = 3  # exit status: the motion ended elsewhere
+INTERRUPTED = 130  # exit status: a signal ended the motion
 MOVED_MEANWHILE = 1e-3  # change of the held position that makes a plan void [rad] or [m]
-LONGEST_STOP = 10.0  # time that the arm gets to come to rest [s]
+LONGEST_STOP = 10.0  # time limit for the arm to come to rest [s]
 WITHOUT_RUCKIG = (
-    "(the times are those of a quintic; the extra `move`, pip install ruckig, makes them shorter)"
+    "(the motion is a quintic; with the extra `move`, pip install ruckig, it would be shorter)"
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Moves the arm by a command line with the program's name, the process's own by default;
-    returns the exit status."""
+    """Moves the arm; returns the exit status.
+
+    Args:
+        arguments: command line with the program's name; by default that of the process.
+    """
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])
-        use_udp()  # in shared memory a process that joins can hold up the controller's messages
+        use_udp()  # a new participant in shared memory can delay the controller's messages
         try:
             link = ControllerLink(options.controller, running)
         except NameValidationException as error:
@@ -74,20 +80,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Move:
-    """One motion, from the question to its end."""
+    """A single motion, from the question to its end."""
 
     def __init__(self, link: ControllerLink, running: Running, options: argparse.Namespace) -> None:
         self._link, self._running, self._options = link, running, options
         self._memory = PoseMemory(link.controller)
-        self._errors: list[np.ndarray] = []  # of the positions, a row for each message of feedback
-        self._elapsed = 0.0  # of the motion [s]
+        self._errors: list[np.ndarray] = []  # position errors, a row for each feedback message
+        self._elapsed = 0.0  # time since the start of the motion [s]
         self._bar = ProgressBar()
 
     def run(self) -> int:
-        """Returns the exit status.
+        """Plans, asks and moves; returns the exit status.
 
         Raises:
-            RneaControlError: nothing was sent, and why.
+            RneaControlError: nothing was sent; the message has the reason.
         """
         link, options = self._link, self._options
         link.observe(options.wait)
@@ -101,7 +107,7 @@ class _Move:
         if profile.ruckig is None:
             tell(WITHOUT_RUCKIG)
         if motion.note:
-            tell(f"The controller will say: {motion.note}")
+            tell(f"The controller will warn: {motion.note}")
         if not options.yes:
             refusal = refusal_of("Move the arm?", self._running) if is_terminal() else NO_TERMINAL
             if not self._running():
@@ -109,9 +115,9 @@ class _Move:
             if refusal:
                 say(f"rnea_move: not moved: {refusal}")
                 return NOT_MOVED
-            now, _ = link.where()  # the answer may have taken long
+            now, _ = link.where()  # the arm may have moved before the answer
             if np.abs(now - held).max() > MOVED_MEANWHILE:
-                raise TrajectoryModeError("the arm was moved since the question; start again")
+                raise TrajectoryModeError("the arm has moved since the question; start again")
         return self._carry_out(motion, held)
 
     def _nothing_sent(self) -> int:
@@ -126,7 +132,7 @@ class _Move:
             before = self._memory.write(joints, start)
         except OSError as error:
             remembered = False
-            tell(f"--back will not know where this motion started: {error}")
+            tell(f"--back will not return to the start of this motion: {error}")
         duration = motion.profile.duration
 
         def show() -> None:
@@ -137,18 +143,19 @@ class _Move:
         interrupted = not client.ended
         if interrupted:
             self._bar.end()
-            tell("interrupted: the arm is stopped")
+            tell("interrupted: stopping the arm")
             client.cancel()
             link.follow(lambda: None, signals=2)
             stands = link.await_rest(LONGEST_STOP)
         self._bar.end()
         if remembered and not self._errors and not link.client.accepted:
-            with suppress(OSError):  # nothing has moved
+            with suppress(OSError):  # the arm has not moved
                 self._memory.restore(before)
         if self._errors:
             tell(_accuracy(np.array(self._errors), link.given.model))
         if interrupted:
-            tell("the arm stands" if stands else "THE ARM MAY STILL MOVE: it was not seen to stand")
+            late = f"THE ARM MAY STILL MOVE: no stop was detected within {LONGEST_STOP:g} s"
+            tell("the arm has stopped" if stands else late)
             return INTERRUPTED
         if client.failure:
             say(f"rnea_move: the arm is not at its goal: {client.failure}")
@@ -157,7 +164,7 @@ class _Move:
         return REACHED
 
     def _note(self, feedback: Any) -> None:
-        """Keeps what a message of feedback says."""
+        """Stores time and errors of a feedback message."""
         since = feedback.desired.time_from_start
         self._elapsed = since.sec + 1e-9 * since.nanosec
         errors = dict(zip(feedback.joint_names, feedback.error.positions, strict=False))
@@ -166,7 +173,7 @@ class _Move:
 
 
 def _accuracy(errors: np.ndarray, model: RobotModel) -> str:
-    """RMS and largest error in words; joints of different units apart."""
+    """RMS and largest error in words, separately for joints of different units."""
     kinds = [units(model, j).position for j in range(model.nv)]
     words = []
     for unit in dict.fromkeys(kinds):
@@ -180,7 +187,7 @@ def _accuracy(errors: np.ndarray, model: RobotModel) -> str:
 
 
 def tell(text: str) -> None:
-    """Prints to stdout. A reader that has gone, or a terminal that lacks a letter, ends nothing."""
+    """Prints to stdout. Tolerates a closed pipe and letters that the terminal lacks."""
     out = sys.stdout
     if out is None:
         return
@@ -188,38 +195,39 @@ def tell(text: str) -> None:
     try:
         print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
     except (OSError, ValueError):
-        with suppress(OSError, ValueError):  # else Python complains at its end
+        with suppress(OSError, ValueError):  # keeps Python from an error message at its exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 def _options(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="rnea_move",
-        description="Moves the arm by a goal of the controller's action. It says what it will do, "
-        "and asks. Exit status: 0 reached, 1 nothing moved, 2 wrong options, 3 ended elsewhere, "
-        "130 interrupted. ROS arguments go after --ros-args.",
+        description="Moves the arm by a goal of the controller's action. Shows the motion, and "
+        "asks before it sends the goal. Exit status: 0 reached, 1 not moved, 2 wrong options, 3 "
+        "ended elsewhere, 130 interrupted. ROS arguments go after --ros-args.",
     )
     add = parser.add_argument
     # fmt: off
     add("--to", nargs="+", type=_finite, default=[], metavar="Q",
         help="positions of all joints, in the order of the controller's `joints` [rad] or [m]")
     add("--joint", action="append", default=[], metavar="NAME",
-        help="one joint, with --by; may be repeated")
+        help="joint to move, with --by; may be repeated")
     add("--by", action="append", type=_finite, default=[], metavar="X",
-        help="way of the --joint of the same place [rad] or [m]")
-    add("--back", action="store_true", help="to where the last rnea_move started")
+        help="displacement [rad] or [m]; the first --by is for the first --joint, and so on")
+    add("--back", action="store_true", help="to the start of the last rnea_move")
     add("--file", type=Path, metavar="POINTS.csv",
-        help="through points; its first line names joints, and `time` [s] for given times")
+        help="through the points of a file; its first line names the joints, and `time` [s] if the "
+        "file has times")
     add("--speed", type=_share, default=0.1, metavar="SHARE",
         help="share of the velocity limits, above 0 and at most 1; 0.1 by default")
     add("--acceleration", nargs="+", type=positive, default=[], metavar="A",
         help="largest acceleration, one for all joints or one for each [rad/s^2] or [m/s^2]; by "
-        f"default a joint has its velocity after {profile.TIME_TO_SPEED:g} s")
+        f"default a joint reaches its largest velocity in {profile.TIME_TO_SPEED:g} s")
     add("--yes", action="store_true", help="move without a question, for scripts")
     add("--controller", type=_full_name, default="/rnea_controller", metavar="NAME",
         help="the controller's node, with its namespace; /rnea_controller by default")
     add("--wait", type=positive, default=10.0, metavar="SECONDS",
-        help="how long to look for controller and arm; 10 by default")
+        help="time limit for the discovery of controller and arm; 10 by default")
     # fmt: on
     # A space keeps argparse from taking -1e-3 for an option.
     options = parser.parse_args([f" {word}" if _is_negative(word) else word for word in given])
@@ -245,7 +253,7 @@ def _options(given: list[str]) -> argparse.Namespace:
 
 
 def _is_negative(word: str) -> bool:
-    """True for a negative number, also one that is not finite."""
+    """True for a negative number, finite or not."""
     try:
         float(word)
     except ValueError:

@@ -1,4 +1,4 @@
-"""From what was asked for to a motion that the controller takes, and its description. No ROS."""
+"""Plans the requested motion as the controller accepts it, and describes it in words. No ROS."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 from rnea_control.node.parameters import InForce
 
-LONGEST = 3600.0  # duration of a motion [s]
-STAYS = 1e-4  # a joint that moves by less is said to stay [rad] or [m]
-DIGITS = 3  # of positions in words
-LEAD = 0.005  # as the controller plans ahead [s]
+LONGEST = 3600.0  # longest duration of a motion [s]
+STAYS = 1e-4  # displacement below which a joint is described as at rest [rad] or [m]
+DIGITS = 3  # decimals of positions in words
+LEAD = 0.005  # time by which the controller plans ahead [s]
 
 
 @dataclass(frozen=True)
 class Wish:
-    """Where the arm is to go; one of the first four is given.
+    """Requested goal; exactly one of the first four attributes is set.
 
     Attributes:
-        pose: positions of all joints in the controller's order.
-        steps: ways of single joints, by name.
-        back: to where the last motion started.
+        pose: positions of all joints in the controller's order, [rad] or [m].
+        steps: displacements of single joints by name, [rad] or [m].
+        back: True to return to the start of the last motion.
         file: CSV file with points.
         speed: share of the velocity limits, above 0 and at most 1.
         acceleration: one number for all joints or one for each, [rad/s^2] or [m/s^2]; empty for the
@@ -71,9 +71,9 @@ class PlannedMotion:
     """A motion that is ready to be sent.
 
     Attributes:
-        profile: of the motion.
-        words: what it is, for people.
-        note: the controller's own doubts about it; empty without any.
+        profile: positions, velocities and accelerations over time.
+        words: description for the user.
+        note: the controller's warning about the motion; empty without one.
     """
 
     profile: Profile
@@ -88,17 +88,17 @@ class PlannedMotion:
 def plan(
     wish: Wish, given: InForce, held: FloatArray, measured: FloatArray, memory: PoseMemory
 ) -> PlannedMotion:
-    """The motion that fulfills a wish.
+    """The motion to the requested goal.
 
     Args:
+        wish: the requested goal.
         given: model and settings in force in the controller.
-        held: where the controller holds the arm, shape (nv,), [rad] or [m].
-        measured: where it is.
-        memory: has where the last motion started.
+        held: position at which the controller holds the arm, shape (nv,), [rad] or [m].
+        measured: measured position, shape (nv,), [rad] or [m].
+        memory: start of the last motion.
 
     Raises:
-        TrajectoryError: what was asked for cannot be done; the message says which joint, with
-            numbers.
+        TrajectoryError: the request cannot be fulfilled; the message names joint and values.
     """
     model = given.model
     limits = motion_limits(wish, given)
@@ -111,7 +111,7 @@ def plan(
         target = held.copy()
         if wish.back:
             pose = memory.read(model.joint_names)
-            target, about = pose.position, f" back to where it was {_age(pose.age)} ago"
+            target, about = pose.position, f" back to its position of {_age(pose.age)} ago"
         elif wish.pose:
             target = _pose(wish.pose, model)
         for name, way in wish.steps:
@@ -130,10 +130,10 @@ def plan(
 
 
 def motion_limits(wish: Wish, given: InForce) -> MotionLimits:
-    """The bounds of velocity and acceleration, by the controller's settings.
+    """Bounds of velocity and acceleration from the controller's settings and the request.
 
     Raises:
-        TrajectoryJointsError: the wrong number of accelerations.
+        TrajectoryJointsError: the number of accelerations is wrong.
     """
     model, safety = given.model, given.controller.safety
     scale = 1.0 if safety is None else min(safety.velocity_limit_scale, 1.0)
@@ -160,14 +160,14 @@ def _pose(numbers: Sequence[float], model: RobotModel) -> FloatArray:
 def _place(name: str, model: RobotModel) -> int:
     if name not in model.joint_names:
         raise TrajectoryJointsError(
-            f"--joint {quoted(name)} is no joint of the controller; its joints are "
+            f"--joint {quoted(name)} is not a joint of the controller; its joints are "
             f"{listed(model.joint_names)}"
         )
     return model.joint_names.index(name)
 
 
 def _check(target: FloatArray, model: RobotModel, where: str) -> None:
-    """Refuses a target outside the position limits."""
+    """Raises TrajectoryLimitsError for a target outside the position limits."""
     for j in np.flatnonzero(~((target >= model.lower) & (target <= model.upper))):
         at, least, most = distinct(target[j], model.lower[j], model.upper[j])
         unit = units(model, j).position
@@ -178,20 +178,20 @@ def _check(target: FloatArray, model: RobotModel, where: str) -> None:
 
 
 def _shortest(way: FloatArray, model: RobotModel) -> FloatArray:
-    """The shortest way round, for continuous joints."""
+    """Displacement without whole turns of continuous joints."""
     return way - whole_turns(way, model.continuous)
 
 
 def _through_points(
     points: Points, source: str, model: RobotModel, held: FloatArray, limits: MotionLimits
 ) -> Profile:
-    """To the first point, and through the others: at their times, or from rest to rest."""
+    """Motion to the first point and through the others, at their times or from rest to rest."""
     places = [model.joint_names.index(name) for name in points.joints]
     positions = np.tile(held, (len(points.positions), 1))
     positions[:, places] = points.positions
     for k, row in enumerate(positions):
         _check(row, model, f"{source}: point {k + 1}: ")
-    # Continuous joints go the shortest way to the first point, and then as the file says.
+    # Continuous joints take the shortest way to the first point, and then follow the file exactly.
     positions += held + _shortest(positions[0] - held, model) - positions[0]
     profile = straight(held, positions[0], limits)
     if points.times is not None:
@@ -209,10 +209,10 @@ def _through_points(
 
 
 def _judge(given: InForce, profile: Profile, held: FloatArray, measured: FloatArray) -> str:
-    """Doubts of the controller about the motion, in words.
+    """Warning of the controller about the motion; empty without one.
 
     Raises:
-        TrajectoryError: it will refuse the motion.
+        TrajectoryError: the controller would refuse the motion.
     """
     situation = Situation(
         trajectory=Trajectory.hold(0.0, held),
@@ -230,9 +230,9 @@ def _judge(given: InForce, profile: Profile, held: FloatArray, measured: FloatAr
 
 
 def _words(model: RobotModel, profile: Profile, speed: float, about: str) -> str:
-    """The motion, a line for each joint."""
+    """Description of the motion, a line for each joint."""
     if not profile.duration:
-        return "The arm is there already: nothing moves."
+        return "The arm is already at its goal: nothing moves."
     slower = "" if profile.slowed == 1.0 else f", {profile.slowed:.3g} times slower than the file"
     lines = [
         f"The arm will move{about} in {profile.duration:.1f} s, at {speed:g} of its velocity "

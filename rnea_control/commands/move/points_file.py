@@ -21,20 +21,20 @@ MOST_POINTS = 100_000
 
 @dataclass(frozen=True)
 class Points:
-    """Points of some joints."""
+    """Positions of some joints, with or without times."""
 
     joints: tuple[str, ...]
     positions: FloatArray  # shape (n, joints), [rad] or [m]
-    times: FloatArray | None  # shape (n,), [s]; None where the file has none
+    times: FloatArray | None  # shape (n,), [s]; None without times
 
 
 def read_points(path: Path, joint_names: Sequence[str]) -> Points:
-    """The points of a CSV file: a header with joint names and maybe `time`, then a line for each
-    point. Empty lines, and those that begin with #, are skipped.
+    """The points of a CSV file: a header with joint names and optionally `time`, then a line for
+    each point. Empty lines and lines that begin with # are skipped.
 
     Raises:
-        TrajectoryPointsError: the file cannot be read, or is none of this kind; the message names
-            the line and the column.
+        TrajectoryPointsError: the file cannot be read or is malformed; the message names the line
+            and the column.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -55,7 +55,7 @@ def read_points(path: Path, joint_names: Sequence[str]) -> Points:
 
 
 def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """The lines that count, with their numbers."""
+    """Line numbers and fields of the header and of all points."""
     count = 0
     for row in reader:
         fields = [field.strip() for field in row]
@@ -74,8 +74,8 @@ def _check_header(path: Path, line: int, header: list[str], joint_names: Sequenc
             _refuse(
                 path,
                 line,
-                f"{quoted(name)} is no joint of the controller; the first line must name joints, "
-                f"and maybe {TIME}: {listed(allowed)}",
+                f"{quoted(name)} is not a joint of the controller; the first line may have "
+                f"{listed(allowed)}",
                 column,
             )
         if header.index(name) != column - 1:
@@ -92,7 +92,7 @@ def _numbers(path: Path, line: int, header: list[str], row: list[str]) -> list[f
         try:
             number = float(field)
         except ValueError:
-            _refuse(path, line, f"{name} is {quoted(field)}, which is no number", column)
+            _refuse(path, line, f"{name} is {quoted(field)}; it must be a number", column)
         if not math.isfinite(number):
             _refuse(path, line, f"{name} is {field}; it must be finite", column)
         numbers.append(number)

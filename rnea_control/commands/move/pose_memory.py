@@ -1,4 +1,5 @@
-"""`PoseMemory`: where the last rnea_move of a controller started, in a file. No ROS."""
+"""`PoseMemory`: file with the position at which the last rnea_move of a controller started. No
+ROS."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import TrajectoryPointsError, listed
 
-LARGEST = 1_000_000  # of the file [bytes]
+LARGEST = 1_000_000  # largest size of the file [bytes]
 
 
 class Pose(NamedTuple):
-    """A pose that was remembered."""
+    """A stored pose."""
 
     position: FloatArray  # shape (nv,), [rad] or [m]
     age: float  # [s]
@@ -33,8 +34,8 @@ class PoseMemory:
     or ~/.local/state.
 
     Args:
-        controller: full name of its node.
-        environment: of the process; ROS_DOMAIN_ID is part of the file's name.
+        controller: full name of the controller's node.
+        environment: environment of the process; ROS_DOMAIN_ID is part of the file's name.
     """
 
     def __init__(self, controller: str, environment: Mapping[str, str] = os.environ) -> None:
@@ -45,12 +46,12 @@ class PoseMemory:
         self.path = home / "rnea_control" / f"{name}.json"
 
     def read(self, joint_names: Sequence[str]) -> Pose:
-        """The pose of these joints.
+        """The stored pose of these joints.
 
         Raises:
-            TrajectoryPointsError: there is none, or none of this arm.
+            TrajectoryPointsError: no pose is stored, or the pose has other joints.
         """
-        what = f"where the last rnea_move started is not known ({self.path}"
+        what = f"the start of the last rnea_move is unknown ({self.path}"
         try:
             if self.path.stat().st_size > LARGEST:
                 raise ValueError("it is too large")
@@ -75,10 +76,10 @@ class PoseMemory:
         return Pose(position, max(time.time() - when, 0.0))
 
     def write(self, joint_names: Sequence[str], position: FloatArray) -> bytes | None:
-        """Remembers a pose; returns what the file had before, for `restore`.
+        """Stores a pose; returns the previous content of the file, for `restore`.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         before = None
         with suppress(OSError):
@@ -89,10 +90,10 @@ class PoseMemory:
         return before
 
     def restore(self, content: bytes | None) -> None:
-        """Puts a content in place of the file at once: another process sees the old or the new one.
+        """Replaces the content of the file atomically; None removes the file.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         if content is None:
             self.path.unlink(missing_ok=True)

@@ -1,11 +1,10 @@
-r"""Times of a motion: positions, velocities and accelerations at knots, between which the quintics
-of the controller are the motion itself.
+r"""Time parametrization of motions: positions, velocities and accelerations at knots. The quintics
+by which the controller interpolates between the knots reproduce the motion exactly.
 
-A motion from rest to rest is a straight line of all joints, :math:`q(t) = q_0 + s(t) (q_1 - q_0)`.
-Where `ruckig` is installed, :math:`s` is the fastest profile of bounded velocity, acceleration and
-jerk: cubics in time, with a knot wherever the jerk changes. Else it is the quintic :math:`s = 10
-x^3 - 15 x^4 + 6 x^5` of :math:`x = t / T`, with largest velocity 15/8 / T and largest acceleration
-10 / sqrt(3) / T^2.
+A motion from rest to rest is a straight line in joint space, :math:`q(t) = q_0 + s(t) (q_1 - q_0)`.
+With `ruckig`, :math:`s` is the fastest profile of bounded velocity, acceleration and jerk: cubics
+in time, with a knot wherever the jerk changes. Without it, :math:`s = 10 x^3 - 15 x^4 + 6 x^5` of
+:math:`x = t / T`, with largest velocity 15/8 / T and largest acceleration 10 / sqrt(3) / T^2.
 
 A motion through points at given times is their smooth spline (control/waypoints.py), slowed down as
 a whole where it would exceed a limit. No ROS.
@@ -28,18 +27,16 @@ try:
 except ImportError:
     ruckig = None
 
-SHORTEST_WAY = 1e-6  # of the joint that moves most; a shorter one is none [rad] or [m]
-# The default acceleration brings a joint to its velocity within this time [s].
-TIME_TO_SPEED = 0.5
-# The jerk brings a joint to its acceleration within this time [s].
-TIME_TO_ACCELERATION = 0.1
-SHORTEST_PHASE = 1e-5  # of a profile; shorter ones are left out [s]
-MARGIN = 1e-3  # part of the limits that is left for times that are rounded to nanoseconds
-ROUNDING = 1e-6  # part of the way by which the end of a profile may be off
-# Largest velocity and acceleration of the quintic, in units of way / T and way / T^2.
-QUINTIC_VELOCITY, QUINTIC_ACCELERATION = 15.0 / 8.0, 10.0 / math.sqrt(3.0)
-NANOSECONDS = 1e9
-PIECES = 8  # of a segment, each with a bound of its own
+SHORTEST_WAY = 1e-6  # least displacement of the joint that moves most [rad] or [m]
+TIME_TO_SPEED = 0.5  # time to the velocity limit with the default acceleration [s]
+TIME_TO_ACCELERATION = 0.1  # time to the acceleration limit with the largest jerk [s]
+SHORTEST_PHASE = 1e-5  # duration below which a phase of a profile is omitted [s]
+MARGIN = 1e-3  # share of the limits that is reserved for the rounding of times to nanoseconds
+ROUNDING = 1e-6  # share of the displacement by which the end of a profile may differ
+QUINTIC_VELOCITY = 15.0 / 8.0  # largest velocity of the quintic [displacement / T]
+QUINTIC_ACCELERATION = 10.0 / math.sqrt(3.0)  # largest acceleration [displacement / T^2]
+NANOSECONDS = 1e9  # in a second
+PIECES = 8  # pieces of a segment, each with its own bound
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,8 @@ class MotionLimits:
     def of(
         cls, velocity_limit: FloatArray, speed: float, acceleration: FloatArray | None = None
     ) -> MotionLimits:
-        """A share `speed` of the velocity limits. Without accelerations: those by which each joint
-        reaches that velocity within TIME_TO_SPEED, as a URDF has no limits of acceleration."""
+        """A share `speed` of the velocity limits. By default the acceleration reaches this velocity
+        in TIME_TO_SPEED, because a URDF has no limits of acceleration."""
         velocity = speed * velocity_limit
         return cls(velocity, velocity / TIME_TO_SPEED if acceleration is None else acceleration)
 
@@ -64,9 +61,11 @@ class Profile:
     """A motion from rest to rest at n knots.
 
     Attributes:
-        times: from 0 on, shape (n,), [s].
-        positions, velocities, accelerations: shape (n, nv).
-        slowed: how many times slower than asked for it is.
+        times: times of the knots, the first is 0, shape (n,), [s].
+        positions: shape (n, nv), [rad] or [m].
+        velocities: shape (n, nv), [rad/s] or [m/s].
+        accelerations: shape (n, nv), [rad/s^2] or [m/s^2].
+        slowed: duration relative to the requested one, at least 1.
     """
 
     times: FloatArray
@@ -81,7 +80,7 @@ class Profile:
 
     @property
     def waypoints(self) -> Waypoints:
-        """The knots, as the controller takes them."""
+        """The knots as the controller's waypoints."""
         efforts = np.zeros_like(self.positions)
         fields = np.array([self.positions, self.velocities, self.accelerations, efforts])
         has = np.ones((4, len(self.times)), dtype=bool)
@@ -90,7 +89,7 @@ class Profile:
 
 
 def chained(profiles: Sequence[Profile]) -> Profile:
-    """One motion after the other; each starts where the one before it ends."""
+    """Concatenated motions; each starts at the end of the previous one."""
     first, *others = profiles
     ends = np.cumsum([each.duration for each in profiles])
     later = (end + each.times[1:] for end, each in zip(ends, others, strict=False))
@@ -104,14 +103,14 @@ def chained(profiles: Sequence[Profile]) -> Profile:
 
 
 def straight(start: FloatArray, target: FloatArray, limits: MotionLimits) -> Profile:
-    """The motion from rest at `start` to rest at `target`, shape (nv,) each, which all joints begin
-    and end at the same time."""
+    """The motion from rest at `start` to rest at `target`, shape (nv,) each, [rad] or [m]. All
+    joints start and stop at the same time."""
     way = target - start
     longest = float(np.abs(way).max())
     if longest <= SHORTEST_WAY:
         return _resting(start)
     share = np.abs(way) / longest
-    with np.errstate(divide="ignore", over="ignore"):  # joints that stay have no limit
+    with np.errstate(divide="ignore", over="ignore"):  # joints at rest impose no limit
         velocity = (1.0 - MARGIN) * float((limits.velocity / share).min())
         acceleration = (1.0 - MARGIN) * float((limits.acceleration / share).min())
     if (knots := _fastest(longest, velocity, acceleration)) is not None:
@@ -123,8 +122,14 @@ def straight(start: FloatArray, target: FloatArray, limits: MotionLimits) -> Pro
 
 
 def _along(start: FloatArray, target: FloatArray, knots: FloatArray, longest: float) -> Profile:
-    """The line from `start` to `target`; `knots`: time, position, velocity and acceleration of the
-    joint that moves most, by `longest`, shape (4, n)."""
+    """The line from `start` to `target`.
+
+    Args:
+        start: shape (nv,).
+        target: shape (nv,).
+        knots: time, position, velocity and acceleration of the joint that moves most, shape (4, n).
+        longest: displacement of the joint that moves most.
+    """
     rows = knots[1:, :, None] / longest * (target - start)
     rows[0] += start
     rows[0, -1], rows[1:, -1] = target, 0.0
@@ -133,7 +138,7 @@ def _along(start: FloatArray, target: FloatArray, knots: FloatArray, longest: fl
 
 def through(times: FloatArray, positions: FloatArray, limits: MotionLimits) -> Profile:
     """The smooth motion through `positions`, shape (n, nv), at `times`, shape (n,), [s], from rest
-    at the first one to rest at the last one; slower as a whole where a limit asks for it."""
+    to rest. The whole motion is slowed down if a limit requires it."""
     n, nv = positions.shape
     if n == 1:
         return _resting(positions[0])
@@ -152,15 +157,15 @@ def through(times: FloatArray, positions: FloatArray, limits: MotionLimits) -> P
 
 
 def largest_rates(points: Waypoints) -> tuple[FloatArray, FloatArray]:
-    """Upper bounds of each joint's velocity and acceleration between waypoints that have all of
-    positions, velocities and accelerations, shape (nv,) each."""
+    """Upper bounds of each joint's velocity and acceleration between waypoints with positions,
+    velocities and accelerations, shape (nv,) each."""
     c, T = segments(points)[:-1, :, :6], np.diff(points.times)
     bounds = []
     for order in (VELOCITY, ACCELERATION):
         c = c[:, :, 1:] * np.arange(1, c.shape[2])
         degree = c.shape[2] - 1
         u = np.linspace(0.0, 1.0, degree + 1)
-        # Values at degree + 1 places of each piece give its Bernstein coefficients, which bound it.
+        # Values at degree + 1 places of a piece give its Bernstein coefficients, which are bounds.
         k = np.arange(degree + 1)
         binomials = np.array([math.comb(degree, i) for i in k])
         bernstein = binomials * u[:, None] ** k * (1.0 - u[:, None]) ** (degree - k)
@@ -180,19 +185,19 @@ def _resting(position: FloatArray) -> Profile:
 
 
 def _rounded(times: FloatArray) -> FloatArray:
-    """Times that a message can hold."""
+    """Times rounded to nanoseconds, as in a message."""
     return np.round(times * NANOSECONDS) / NANOSECONDS
 
 
 def _quintic(way: float, velocity: float, acceleration: float) -> FloatArray:
-    """Time, position, velocity and acceleration at the two ends, shape (4, 2)."""
+    """Time, position, velocity and acceleration at both ends of the quintic, shape (4, 2)."""
     T = max(QUINTIC_VELOCITY * way / velocity, math.sqrt(QUINTIC_ACCELERATION * way / acceleration))
     return np.array([[0.0, T], [0.0, way], [0.0, 0.0], [0.0, 0.0]])
 
 
 def _fastest(way: float, velocity: float, acceleration: float) -> FloatArray | None:
-    """Time, position, velocity and acceleration wherever the jerk of the fastest profile changes,
-    shape (4, n); None without Ruckig, or if its profile does not keep what it must."""
+    """Time, position, velocity and acceleration at the changes of jerk of the fastest profile,
+    shape (4, n); None without Ruckig, or if its profile is not valid."""
     if ruckig is None:
         return None
     motion = ruckig.InputParameter(1)
