@@ -196,7 +196,7 @@ class Twin:
                         loop.after_native(reason)
                     loop.attend()
                     if table.pending:
-                        loop.numbers[native.ASKED] = 0
+                        loop.shared.interruptions = 0
                         table.pending, table.acted = False, True
                         actions(self, self.given)
                     elif taken is None and self.given < states:
@@ -210,7 +210,7 @@ class Twin:
                 if taken is not None and not loop.tick(*taken):
                     loop.watch()
                 self.told()
-        return int(loop.numbers[native.TICKS])
+        return loop.shared.ticks
 
 
 class FakeTable:
@@ -260,10 +260,10 @@ class FakeTable:
         twin, nothing = self._twin, -1
         self.waiting = None
         if twin.given >= self._states:
-            twin.loop.numbers[native.ASKED] = 1
+            twin.loop.shared.interruptions = 1
             return nothing
         if not self.acted and acts(twin.given):
-            twin.loop.numbers[native.ASKED] = 1
+            twin.loop.shared.interruptions = 1
             self.pending = True
             return nothing
         self._meanwhile(twin, twin.given)

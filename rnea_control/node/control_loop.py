@@ -96,11 +96,11 @@ class ControlLoop(PythonTicks):
         self.settings = settings
         gap, timeout = settings.state_gap, settings.state_timeout
         times = {
-            native.STATE_GAP: gap,
-            native.STATE_TIMEOUT: timeout,
-            native.LONGEST_WAIT: min(LONGEST_WAIT, 0.5 * gap, LOOKS * handover.times.lease),
-            native.PREDICTION: PREDICTION_PERIOD,
-            native.LONGEST_HANG: settings.longest_hang,
+            "state_gap": gap,
+            "state_timeout": timeout,
+            "longest_wait": min(LONGEST_WAIT, 0.5 * gap, LOOKS * handover.times.lease),
+            "prediction_period": PREDICTION_PERIOD,
+            "longest_hang": settings.longest_hang,
         }
         super().__init__(controller, command, handover, timeout, times, clock, logger)
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
@@ -129,12 +129,12 @@ class ControlLoop(PythonTicks):
             sentinel: the sentinel's mode, as `hear_sentinel`.
         """
         self.states.reset()
-        self.times[native.PUBLISHED_AT] = math.nan
+        self.shared.published_at = math.nan
         self.failure, self.refused, self._halted_at = "", "", math.inf
         self.statistics = LoopStatistics()
-        self.numbers[native.TICKS] = 0
+        self.shared.ticks = 0
         self.look_at_clock()
-        now = self.times[native.ATTENDED_AT] = time.monotonic()
+        now = self.shared.attended_at = time.monotonic()
         self._start_sharing(now, sentinel)
         self.running = True
 
@@ -232,27 +232,27 @@ class ControlLoop(PythonTicks):
     def attend(self) -> None:
         """The interpreter runs: says in words what has happened in machine code, hears of the
         emergency stops that were taken there, and does the work beside the ticks."""
-        numbers, now = self.numbers, time.monotonic()
-        stood = now - self.times[native.ATTENDED_AT]
-        self.times[native.ATTENDED_AT] = now
-        if numbers[native.HANGS]:
-            numbers[native.HANGS] = 0
+        shared, now = self.shared, time.monotonic()
+        stood = now - shared.attended_at
+        shared.attended_at = now
+        if shared.hangs:
+            shared.hangs = False
             self.log.say("error", "hang", f"the interpreter stood still for {stood:.2f} s")
         with self.lock:
-            heard = int(numbers[native.HEARD])
+            received = shared.stops_received
             barrier()
-            if heard - numbers[native.TOLD] > native.MOST_STOPS:
-                numbers[native.TOLD] = heard - native.MOST_STOPS
+            if received - shared.stops_read > native.MOST_STOPS:
+                shared.stops_read = received - native.MOST_STOPS
                 self._hear_stop(True, None)  # one that is forgotten may have been that
-            while numbers[native.TOLD] < heard:
-                pressed, *gid = self.stops[numbers[native.TOLD] % native.MOST_STOPS]
-                numbers[native.TOLD] += 1
+            while shared.stops_read < received:
+                pressed, *gid = self.stops[shared.stops_read % native.MOST_STOPS]
+                shared.stops_read += 1
                 self._hear_stop(None if pressed < 0 else bool(pressed), np.array(gid).tobytes())
             if self.running:
                 self.supervisor.follow_up(self.controller.tell())
         self.look_at_clock()
         period = self.supervisor.state_period.shortest
-        numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
+        shared.period = 0 if math.isnan(period) else round(period * 1e9)
         ahead = self.states.most_ahead()
         if ahead > LONGEST_AHEAD:
             self.log.say(
@@ -305,7 +305,7 @@ class ControlLoop(PythonTicks):
         if state is None:
             return math.nan
         efforts = measured_efforts(state, self.controller.model.joint_names)
-        tells = self.numbers[native.TELLS_EFFORTS] = np.isfinite(efforts).all()
+        tells = self.shared.has_efforts = np.isfinite(efforts).all()
         return self.applied.age(efforts, seen_at) if tells else math.nan
 
     def _note_change(self, old: Mode, new: Mode, reason: str) -> None:

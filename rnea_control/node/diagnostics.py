@@ -19,7 +19,6 @@ from rnea_control.parameters.parameter import Parameters
 from rnea_control.ros import loop_records as records
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 from rnea_control.ros.loop_records import LoopStatistics
-from rnea_control.ros.native_loop import TICKS
 
 LEVELS = {"error": ERROR, "warn": WARN}
 # The rows of `Controller.at_work`.
@@ -187,7 +186,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     for number, sentence in enumerate(configured.model_watch.findings, 1):
         values[f"model {number}"] = sentence
     values["publishers of joint_states"] = str(configured.loop.heard.publishers())
-    values["ticks without the interpreter"] = str(loop.numbers[TICKS])
+    values["ticks without the interpreter"] = str(loop.shared.ticks)
     counts = loop.statistics.numbers
     values["states missed"] = str(counts[records.MISSED])
     values["states late"] = str(counts[records.LATE])

@@ -60,10 +60,10 @@ class PythonTicks(SharedArm):
                 self.after_native(reason)
                 return
         if taken is None:
-            wait = PREDICTION_PERIOD if self._watching else self.times[native.LONGEST_WAIT]
+            wait = PREDICTION_PERIOD if self._watching else self.shared.longest_wait
             taken = heard.take(0.0 if self._idle(wait) else wait)
         for which, (message, _, publisher) in heard.beside():
-            if self.numbers[native.KINDS + which - 1] == native.STOP:
+            if self.kinds[which - 1] == native.STOP:
                 with self.lock:
                     self._hear_stop(boolean(message), publisher)
         if taken is not None and self.tick(*taken):
@@ -163,12 +163,12 @@ class PythonTicks(SharedArm):
             return False
         if not self.refused and missing <= self.settings.state_gap:
             return False
-        if now - self.times[native.PREDICTED_AT] < PREDICTION_PERIOD:
+        if now - self.shared.predicted_at < PREDICTION_PERIOD:
             return True
         with self.lock:
             if not self.running or self.now is None:
                 return False
-            self.times[native.PREDICTED_AT] = now
+            self.shared.predicted_at = now
             self.supervisor.miss(missing)
             if not self.handover.may_answer(now):  # a torque that does not leave is not in force
                 if self.supervisor.mode is not Mode.WAITING:  # it has not had the arm yet

@@ -23,7 +23,6 @@ from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
 from rnea_control.exceptions import ControllerError, Float64MultiArrayError, plain
 from rnea_control.messages.cdr import CdrError, decoding
 from rnea_control.messages.float64_multi_array import decode_command
-from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.attributed_subscription import AttributedSubscription
@@ -163,10 +162,10 @@ class SharedArm(ArmLoop):
 
     def follow_sentinel(self, publisher: bytes | None) -> None:
         """Only a revocation of this publisher counts, by its GID; of anybody if that is None."""
-        words = np.frombuffer(publisher or bytes(GID_SIZE), dtype=np.int64)
+        low, high = np.frombuffer(publisher or bytes(GID_SIZE), dtype=np.int64)
         with self.paused():
-            self.numbers[native.SENTINEL : native.SENTINEL + 2] = words
-            self.numbers[native.SENTINEL_KNOWN] = publisher is not None
+            self.shared.sentinel_gid_low, self.shared.sentinel_gid_high = low, high
+            self.shared.sentinel_known = publisher is not None
 
     def knows_torque(self) -> bool:
         """Whether it has heard a command of the sentinel since that took the arm."""

@@ -29,6 +29,7 @@ from rnea_control.messages.state_intake import StateIntake
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_records import AppliedTorque, DeferredLog, LoopStatistics
+from rnea_control.ros.loop_state import LoopState
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import BESIDE, RclTable, Taken, last_error
 from rnea_control.ros.rclpy_internals import RCLError
@@ -55,7 +56,9 @@ class ArmLoop:
 
     Attributes:
         states: those that came.
-        numbers, times, stops: of machine code, see native_loop.py.
+        shared: with machine code.
+        kinds: of the subscriptions beside that of the states, see native_loop.py.
+        stops: emergency stops, see native_loop.py.
         statistics, applied: of the ticks and of the last commands.
         heard: where the states come from, once that is known.
         names_publishers: whether messages tell who has sent them.
@@ -73,7 +76,7 @@ class ArmLoop:
         command: Command,
         handover: Handover,
         silence: float,
-        times: Mapping[int, float],
+        times: Mapping[str, float],
         clock: Clock,
         logger: Any,
     ) -> None:
@@ -81,10 +84,10 @@ class ArmLoop:
         self.states = StateIntake(controller.model.joint_names, silence)
         self.statistics = LoopStatistics()
         self.applied = AppliedTorque(controller.model.nv)
-        self.numbers = np.zeros(native.NUMBERS, dtype=np.int64)
-        self.times = np.zeros(native.TIMES)
-        self.times[native.LONGEST_HANG] = math.inf
-        self.times[list(times)] = list(times.values())
+        self.shared = LoopState()
+        for name, value in times.items():
+            setattr(self.shared, name, value)
+        self.kinds = np.zeros(native.MOST_KINDS, dtype=np.int64)
         self.stops = np.zeros((native.MOST_STOPS, 3), dtype=np.int64)
         self.lock = threading.Lock()
         self.log = DeferredLog(logger)
@@ -94,8 +97,8 @@ class ArmLoop:
         self._ticks_before = 0  # machine code had answered so many states when it ran last
         self._thread: threading.Thread | None = None
         self._stopping = False
-        controller.post = partial(native.post, self.numbers, controller.serve)
-        self.consistent = partial(native.consistent, self.numbers)
+        controller.post = partial(native.post, self.shared, controller.serve)
+        self.consistent = partial(native.consistent, self.shared)
         self.look_at_clock()
 
     @property
@@ -133,10 +136,11 @@ class ArmLoop:
         heard.on_failure = self.note_untaken
         self.names_publishers = heard.names_publishers
         if own is not None:
-            self.numbers[native.OWN : native.OWN + 2] = np.frombuffer(own, dtype=np.int64)
+            low, high = np.frombuffer(own, dtype=np.int64)
+            self.shared.own_gid_low, self.shared.own_gid_high = low, high
         elif native.COMMAND in kinds:
             return  # machine code could not tell them from others
-        self.numbers[native.KINDS : native.KINDS + len(kinds)] = kinds
+        self.kinds[: len(kinds)] = kinds
         self._table = heard.table
         if self._table is not None:
             self._table.publish_by(self.command.publisher, self.command.message.memory, wake)
@@ -176,11 +180,11 @@ class ArmLoop:
     @property
     def system_time(self) -> bool:
         """Whether the steady clock tells when states are missing: time is not simulated."""
-        return bool(self.numbers[native.SYSTEM_TIME])
+        return self.shared.system_time
 
     def look_at_clock(self) -> None:
         """Brings `system_time` up to date."""
-        self.numbers[native.SYSTEM_TIME] = not self._clock.ros_time_is_active
+        self.shared.system_time = not self._clock.ros_time_is_active
 
     def _take(
         self, state: bytes, count: int | None, publisher: bytes | None, now: float
@@ -203,7 +207,7 @@ class ArmLoop:
     @property
     def _longest_step(self) -> float:
         """A longer step from stamp to stamp is a jump of their clock [s]."""
-        return float(self.times[native.STATE_TIMEOUT])
+        return self.shared.state_timeout
 
     def _place(self, stamp: int, now: float, time: float, last: FloatArray) -> bool:
         """Sets the time of the state that was taken last, as machine code does; whether time has
@@ -217,7 +221,7 @@ class ArmLoop:
         """
         gap, states = self.states.gap(stamp), self.states
         moved = gap > 0.0 or bool((states.q != last).any())
-        step = int(self.numbers[native.PERIOD]) if moved and not self.system_time else 0
+        step = self.shared.period if moved and not self.system_time else 0
         states.place(stamp, now, time, step)
         return gap != 0.0 or step > 0
 
@@ -226,7 +230,7 @@ class ArmLoop:
         see `native_loop.rate_time`."""
         if self.system_time:
             dt = max(t - self.controller.time, 0.0)
-            self.controller.limit_rate_step(native.rate_time(self.times, now, dt))
+            self.controller.limit_rate_step(native.rate_time(self.shared, now, dt))
 
     def _publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
@@ -237,7 +241,7 @@ class ArmLoop:
         try:
             message = self.command.publish()
         except RCLError as error:
-            self.numbers[native.UNPUBLISHED] += 1
+            self.shared.unpublished += 1
             self.controller.withdraw()
             self._say_unpublished(error)
             return True
@@ -248,7 +252,7 @@ class ArmLoop:
     @property
     def unpublished(self) -> int:
         """Number of commands that rcl did not publish."""
-        return int(self.numbers[native.UNPUBLISHED])
+        return self.shared.unpublished
 
     def _say_unpublished(self, error: Exception) -> None:
         self.log.say(
@@ -264,14 +268,14 @@ class ArmLoop:
 
     def note_command(self, message: object, now: float) -> None:
         """This has just been published."""
-        self.times[native.PUBLISHED_AT] = now
-        native.spend_rate_time(self.times)
-        if self.numbers[native.TELLS_EFFORTS]:
+        self.shared.published_at = now
+        native.spend_rate_time(self.shared)
+        if self.shared.has_efforts:
             self.applied.note(self.command.torque, now)
 
     def _refusal(self) -> Exception:
         """Why the last step of machine code has refused a state."""
-        outcome = int(self.numbers[native.ANSWER])
+        outcome = self.shared.answer
         return self.controller.refusal(outcome, *self.state, self.command.torque)
 
     def _is_ignored(self, error: ControllerError) -> bool:
@@ -288,30 +292,30 @@ class ArmLoop:
     @property
     def runs_natively(self) -> bool:
         """Whether machine code answers states now."""
-        return bool(self.numbers[native.RUNS])
+        return self.shared.runs
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Holds the lock, and no machine code answers states meanwhile."""
         with self.lock:
-            self.numbers[native.ASKED] += 1
+            self.shared.interruptions += 1
             try:
                 while self.runs_natively:
                     time.sleep(native.POLL)
                 barrier()
                 yield
             finally:
-                self.numbers[native.ASKED] -= 1
+                self.shared.interruptions -= 1
 
     def newest(self) -> bytes | None:
         """The bytes of the state that was answered last; None before there is one."""
-        numbers, table = self.numbers, self._table
+        shared, table = self.shared, self._table
 
         def read() -> bytes | None:
-            answered = self.runs_natively and numbers[native.TICKS] != self._ticks_before
+            answered = self.runs_natively and shared.ticks != self._ticks_before
             if table is None or not answered:
                 return self.states.message
-            return table.taken(int(numbers[native.WHICH])).data
+            return table.taken(shared.newest).data
 
         return self.consistent(read)
 
@@ -322,40 +326,40 @@ class ArmLoop:
             and not self._stopping
             and self.states.begun
             and self.handover.commanding
-            and not self.numbers[native.ASKED]
+            and not self.shared.interruptions
             and self.is_usual()
         )
 
     def run_natively(self) -> tuple[int, Taken | None]:
         """Answers states, in place of a wait for the next one; why it has ended, and the message
         that is still to be looked at. What rcl did not take or publish is logged."""
-        numbers, states, table = self.numbers, self.states, self._table
+        shared, states, table = self.shared, self.states, self._table
         unpublished = self.unpublished
         with self.lock:
             if table is None or not self.may_run_natively():
                 return native.REQUESTED, None
             statistics, applied, first = self.statistics, self.applied, states.layouts[0]
             arrays = (
-                *(table.array, numbers, self.times, states.numbers, states.times),
+                *(table.array, shared.array, self.kinds, states.numbers, states.times),
                 *(self.handover.lease.array, *self.controller.arrays, self.command.torque),
                 *self.controller.box,
                 *(states.buffer, first.pattern, first.indices, states.bits, states.rows),
                 *(statistics.counts, statistics.largest, statistics.numbers),
                 *(applied.torques, applied.times, applied.place, self.stops, self._message),
             )
-            self._ticks_before = int(numbers[native.TICKS])
+            self._ticks_before = shared.ticks
             # Whatever Python has begun: that it comes to rest is told.
-            numbers[native.UNDER_WAY] = numbers[native.RUNS] = 1
+            shared.under_way = shared.runs = True
         try:
             reason = native.run(*arrays)
         finally:
             barrier()
-            numbers[native.RUNS] = 0
-        which = int(numbers[native.WHICH])
-        if numbers[native.TICKS] != self._ticks_before or reason in native.STEPPED:
+            shared.runs = False
+        which = shared.newest
+        if shared.ticks != self._ticks_before or reason in native.STEPPED:
             states.message = table.taken(which).data
         if reason == native.FAILED:
-            error = last_error(int(numbers[native.ANSWER]))
+            error = last_error(shared.answer)
             if self.unpublished > unpublished:
                 self._say_unpublished(error)
             else:

@@ -105,14 +105,14 @@ class Guard(ArmLoop):
         gap = settings.prediction_gap
         silence = SILENT_GAPS * gap
         times = {
-            native.STATE_GAP: gap,
-            native.STATE_TIMEOUT: silence,
-            native.LONGEST_WAIT: PREDICTION_PERIOD,
-            native.PREDICTION: PREDICTION_PERIOD,
-            native.PUBLISHED_AT: -math.inf,
+            "state_gap": gap,
+            "state_timeout": silence,
+            "longest_wait": PREDICTION_PERIOD,
+            "prediction_period": PREDICTION_PERIOD,
+            "published_at": -math.inf,
         }
         super().__init__(controller, command, handover, silence, times, clock, logger)
-        self.numbers[native.IGNORES_REPEATED] = 1
+        self.shared.ignores_repeated = True
         self.takeovers = self.refused_states = self._sent = self._heard = 0
         self._watch = watch
         self._settings = settings
@@ -143,7 +143,7 @@ class Guard(ArmLoop):
     @property
     def commands_sent(self) -> int:
         """How many commands it has published."""
-        return self._sent + int(self.numbers[native.TICKS])
+        return self._sent + self.shared.ticks
 
     def release(self) -> str:
         """Gives the arm to the controller, as an operator asks; says what comes.
@@ -410,7 +410,7 @@ class Guard(ArmLoop):
         if not self._period.is_known:
             self._period.measure(states.time, states.v)
             shortest = self._period.shortest
-            self.numbers[native.PERIOD] = 0 if math.isnan(shortest) else round(shortest * 1e9)
+            self.shared.period = 0 if math.isnan(shortest) else round(shortest * 1e9)
         self._heard += 1
         self.handover.hear_state(states.time, now, number)
         if states.interval > LONGEST_REPEAT:  # a controller that has braked may be silent meanwhile
@@ -447,10 +447,10 @@ class Guard(ArmLoop):
             return
         t = self.states.time + late
         if not fresh:
-            predicted_at = self.times[native.PREDICTED_AT]
+            predicted_at = self.shared.predicted_at
             if self.controller.repeats(t) or now - predicted_at < PREDICTION_PERIOD:
                 return
-            self.times[native.PREDICTED_AT] = now
+            self.shared.predicted_at = now
         self._limit_rate(self.states.time if fresh else t, now)
         if fresh:
             try:

@@ -37,7 +37,7 @@ from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 from rnea_control.ros.middleware import shared_memory_found
-from rnea_control.ros.native_loop import COMMAND, TICKS
+from rnea_control.ros.native_loop import COMMAND
 from rnea_control.ros.node_parameters import (
     HANDOVER,
     IN_FORCE,
@@ -373,7 +373,7 @@ class SentinelNode(ArmNode):
                 "given back after a pause": str(guard.give_backs.count),
                 "commands sent": str(guard.commands_sent),
                 "commands not published": str(guard.unpublished),
-                "ticks without the interpreter": str(guard.numbers[TICKS]),
+                "ticks without the interpreter": str(guard.shared.ticks),
                 "states refused": str(guard.refused_states),
                 "fastest joint": f"{guard.speed:.3g}",
             }

@@ -33,7 +33,6 @@ from rnea_control.exceptions import ControllerError
 from rnea_control.messages.state_intake import CAME_AT
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.trajectory_input import TrajectoryInput
-from rnea_control.ros import native_loop as native
 from rnea_control.ros.rcl_calls import Taken
 
 RATE = 1000.0
@@ -162,13 +161,13 @@ def test_states_that_are_refused_spend_no_time_of_the_rate_limit() -> None:
         bench.tick(k * 1_000_000)
     for k in range(5, 10):
         time.sleep(0.002)
-        before = loop.times[native.RATE_AT]
+        before = loop.shared.rate_at
         bench.tick(k * 1_000_000, [math.nan, -0.4])
-        assert "nan" in loop.refused and loop.times[native.RATE_AT] == before
+        assert "nan" in loop.refused and loop.shared.rate_at == before
         begin = time.monotonic()
         assert loop.watch()
-        spent.append(loop.times[native.RATE_AT] - before)
-        assert loop.times[native.RATE_AT] >= begin  # a torque has left
+        spent.append(loop.shared.rate_at - before)
+        assert loop.shared.rate_at >= begin  # a torque has left
     loop.stop()
     assert min(spent) >= 0.002
 
@@ -329,9 +328,9 @@ def test_trajectory_that_takes_long_to_plan_is_planned_far_enough_ahead() -> Non
     plan, leads = loop.controller.plan, []
 
     def slowly(request: MotionRequest, situation: Situation, lead: float, alive: object) -> Plan:
-        loop.times[native.ATTENDED_AT] = 0.0
+        loop.shared.attended_at = 0.0
         found = plan(request, situation, lead, alive)
-        assert loop.times[native.ATTENDED_AT] > 0.0  # planning is no hang
+        assert loop.shared.attended_at > 0.0  # planning is no hang
         leads.append(lead)
         for k in range(60):  # states of 0.6 s
             bench.tick(len(leads) * 10**9 + k * 10**7)

@@ -21,7 +21,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import Supervisor
-from rnea_control.ros import native_loop as native
 from rnea_control.ros import raw_subscription
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.rcl_calls import Proof
@@ -59,7 +58,7 @@ def bench(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         try:
             for _ in range(60):  # the first fifty are Python's
                 bench.answer()
-            natively = bench.node.loop.numbers[native.TICKS] > 0
+            natively = bench.node.loop.shared.ticks > 0
             assert natively == (request.param == "machine code")
             yield bench
         finally:
@@ -73,7 +72,7 @@ def test_command_that_is_not_published_is_followed_by_the_next_one(bench: Bench)
         for attempts in range(1, 20):
             bench.state(q=Q + 0.05)  # it is pushed, and the controller pulls it back
             wait_for(lambda n=attempts: loop.failure or unpublished(bench) >= n, bench.spin)
-        wait_for(lambda: not loop.runs_natively or loop.numbers[native.SEQUENCE] % 2 == 0)
+        wait_for(lambda: not loop.runs_natively or loop.shared.sequence % 2 == 0)
         # The hardware keeps the last torque, and what follows starts from that.
         np.testing.assert_array_equal(loop.controller.in_force, last)
     assert not loop.failure and bench.values["mode"] == "holding"

@@ -139,7 +139,7 @@ def test_machine_code_does_not_go_on_where_the_loop_is_told_to_end(
     monkeypatch.setattr("native_bench.BEFALLS", {"nothing": 1.0})
     twin = Twin(0)
     assert twin.natively(lambda twin, given: None, 200) > 100
-    twin.loop.numbers[native.ASKED] = 0
+    twin.loop.shared.interruptions = 0
     assert twin.loop.may_run_natively()
     twin.loop.end()
     assert not twin.loop.may_run_natively()
@@ -148,7 +148,7 @@ def test_machine_code_does_not_go_on_where_the_loop_is_told_to_end(
 def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:
     twin = Twin(0)
     twin.loop.stops[:, native.PRESSED] = 0
-    twin.loop.numbers[native.HEARD] = native.MOST_STOPS + 1
+    twin.loop.shared.stops_received = native.MOST_STOPS + 1
     twin.loop.attend()
     twin.natively(lambda twin, given: None, 100)
     assert "emergency_stop" in [new for _, new, _ in twin.changes]
