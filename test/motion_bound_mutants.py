@@ -205,7 +205,7 @@ MUTANTS = {
     "shaking is let go at once": _step("LEAST_FEEDBACK = 0.1 ", "LEAST_FEEDBACK = 0.6 "),
     "own law shakes less": _step("== layout.SHAKEN and n[layout.BRACED] != 0", "== layout.SHAKEN"),
     "caught arm is not arrested": _step(
-        "        arrest.begin_from(in_force, state, values[NOW], measured[1])\n", ""
+        "        arrest.begin_from(in_force, state, request.now, measured[1])\n", ""
     ),
 }
 

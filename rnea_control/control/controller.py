@@ -75,8 +75,7 @@ class Controller(StepRows):
         tolerances = np.full((motion.ROWS, model.nv), math.inf)
         self.arrays = self.numbers, settings_rows, tolerances, self.rows, self._motions.findings
         self.box = step.Box(
-            numbers=np.zeros(step.NUMBERS, dtype=np.int64),
-            values=np.zeros(step.VALUES),
+            request=step.Request(),
             measured=np.zeros((2, model.nv)),
             settings=np.zeros_like(settings_rows),
             tolerances=np.zeros_like(tolerances),
@@ -109,11 +108,12 @@ class Controller(StepRows):
         same_bodies = np.array_equal(model.bodies, self.model.bodies)
         same_friction = np.array_equal(rows[friction], self.arrays[1][0, friction])
         # The observer starts anew with another model only, not with each change of a gain.
-        self.box.numbers[step.NEW_MODEL] = not (same_bodies and same_friction)
+        request = self.box.request
+        request.new_model = not (same_bodies and same_friction)
         self.box.settings[:] = rows, settings.braced().rows(model)
         tolerances = settings.rules.tolerances
         self.box.tolerances[:] = tolerances.rows(self.motion, model.joint_names)
-        self.box.numbers[step.BODIES_AT] = model.bodies.ctypes.data
+        request.bodies_at = model.bodies.ctypes.data
         self._ask(step.CHANGE)
         self.model, self._settings, self._planner = model, settings, planner
 
@@ -125,7 +125,7 @@ class Controller(StepRows):
 
     @braced.setter
     def braced(self, on: bool) -> None:
-        self.box.numbers[step.BRACED] = on
+        self.box.request.braced = on
         self._ask(step.BRACE)
 
     @property
@@ -248,13 +248,13 @@ class Controller(StepRows):
 
     def serve(self) -> None:
         """Carries out a request now; no loop may step meanwhile."""
-        step.serve_now(*self.arrays[:4], *self.box)
+        step.serve_now(*self.arrays[:4], *self.box.arrays)
 
     def _ask(self, request: int) -> bool:
         """Has a request carried out; whether it was."""
-        self.box.numbers[step.REQUEST] = request
+        self.box.request.kind = request
         self.post()
-        return bool(self.box.numbers[step.DONE])
+        return self.box.request.done
 
     @property
     def has_trajectory(self) -> bool:
@@ -327,9 +327,9 @@ class Controller(StepRows):
             state: where it `IS_CAUGHT`, the time now, [s], and the measured state, finite.
             guided: where it `BRAKES`, whether a hand guides the arm, or has done so until now.
         """
-        self.box.numbers[step.GUIDED] = guided
+        self.box.request.guided = guided
         if state is not None:
-            self.box.values[step.NOW] = state[0]
+            self.box.request.now = state[0]
             self.box.measured[:] = state[1:]
         self._ask(act)
         self._end_motion(kind, reason)
@@ -337,8 +337,7 @@ class Controller(StepRows):
     def _end_motion(self, kind: EndKind, reason: str) -> None:
         """Ends the motion that the last request ended, unless a step has done so."""
         self._motions.read(self.model)
-        ended = int(self.box.numbers[step.ENDED])
-        if motion := self._motions.under_way.pop(ended, None):
+        if motion := self._motions.under_way.pop(self.box.request.ended, None):
             motion.finish(kind, reason)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
@@ -410,14 +409,14 @@ class Controller(StepRows):
 
         Refuses, and returns False, if it is too late or another trajectory has come between.
         """
-        trajectory, motion, box = plan.trajectory, continued or plan.motion, self.box
+        trajectory, motion, request = plan.trajectory, continued or plan.motion, self.box.request
         number = self._motions.add(motion)
-        numbers = *trajectory.addresses, plan.revision, number
-        box.numbers[step.STARTS_AT : step.MOTION + 1] = numbers
-        of_motion = plan.motion.start, plan.motion.end
-        box.values[step.BEGIN :] = plan.begin, trajectory.end_time, *of_motion
+        request.starts_at, request.coefficients_at, request.segments = trajectory.addresses
+        request.revision, request.motion = plan.revision, number
+        request.begin, request.rest = plan.begin, trajectory.end_time
+        request.start, request.end = plan.motion.start, plan.motion.end
         tolerances = self.settings.rules.tolerances
-        box.tolerances[:] = tolerances.rows(motion, self.model.joint_names)
+        self.box.tolerances[:] = tolerances.rows(motion, self.model.joint_names)
         if not self._ask(step.ADOPT):
             self._motions.under_way.pop(number, None)
             return False
@@ -427,7 +426,7 @@ class Controller(StepRows):
         else:
             continued.start, continued.times = plan.motion.start, plan.motion.times
             self._motions.read(self.model)
-            self._motions.under_way.pop(int(box.numbers[step.ENDED]), None)
+            self._motions.under_way.pop(request.ended, None)
         return True
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> Sequence[Ending]:

@@ -3,7 +3,7 @@ two steps.
 
 A step asks whether the state can be true; then come sample, feedback, law, output stage and checks.
 Its finding is a row of `findings`; it ends the motion, and the arm may have to stop. A request is a
-`Box` of numbers that `serve` carries out: at once, or in the loop that steps without Python, which
+`Box` that `serve` carries out: at once, or in the loop that steps without Python, which
 looks into the box between two ticks. Performs no allocation.
 """
 
@@ -12,7 +12,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
+from rnea_control.array_types import (
+    FloatArray,
+    IntVector,
+    Matrices,
+    Matrix,
+    RecordArray,
+    Vector,
+)
 from rnea_control.control import (
     arrest,
     belief,
@@ -29,6 +36,7 @@ from rnea_control.control.trajectory import advance_scaling, follow, path_of, sa
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import linked
+from rnea_control.jit.record import Record
 
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1
@@ -44,29 +52,54 @@ LEAST_FEEDBACK = 0.1  # share of the feedback below which an arm that still shak
 SATURATED, FOUND = 1, 2
 BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(64, 70)
 
-# The requests: to end the motion, with what the arm does then; to follow a trajectory; to take
-# other settings; to go by those that hold any arm, or by the others.
-FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)
-ADOPT, CHANGE, BRACE = range(5, 8)
-# Numbers of the box: the request, whether it was carried out, and the motion that it ended; then
-# those of a trajectory, where the model's bodies are, whether to brace, whether a hand has guided
-# the arm, and whether the model is another one.
-REQUEST, DONE, ENDED, STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, MOTION = range(8)
-BODIES_AT, BRACED, GUIDED, NEW_MODEL = range(8, 12)
-NUMBERS = 12
-# Values: the time now; of a trajectory, when it takes over, is at rest, begins and ends.
-NOW, BEGIN, REST, START, END = range(5)
-VALUES = 5
+# Kinds of requests.
+FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)  # end the motion; what the arm does then
+ADOPT = 5  # follow a trajectory
+CHANGE = 6  # use other settings
+BRACE = 7  # use the settings that hold any arm, or the ordinary ones
+
+
+class Request(Record):
+    """What is asked of the loop between two steps, and the answer. Times are in [s]."""
+
+    kind: int = FINISH
+    done: bool = False  # it was carried out
+    ended: int = 0  # number of the motion that it ended; 0 for none
+
+    # FINISH to GUIDE.
+    now: float = 0.0  # time of the measured state
+    guided: bool = False  # a hand has guided the arm
+
+    # ADOPT: addresses of the trajectory, the number of the one that it replaces, and of its motion.
+    starts_at: int = 0
+    coefficients_at: int = 0
+    segments: int = 0
+    revision: int = 0
+    motion: int = 0
+    # By trajectory time: it replaces the present trajectory, and is at rest; its motion.
+    begin: float = 0.0
+    rest: float = 0.0
+    start: float = 0.0
+    end: float = 0.0
+
+    # CHANGE, BRACE.
+    bodies_at: int = 0  # address of the bodies of the model
+    new_model: bool = False  # the model is another one
+    braced: bool = False
 
 
 class Box(NamedTuple):
-    """One request."""
+    """One request with its arrays."""
 
-    numbers: IntArray  # see above
-    values: FloatArray  # see above
+    request: Request
     measured: FloatArray  # position and velocity, shape (2, nv)
-    settings: FloatArray  # as of `advance`
-    tolerances: FloatArray  # as of `advance`
+    settings: FloatArray  # shape (2, SETTINGS_ROWS, nv)
+    tolerances: FloatArray  # rows as of `check`
+
+    @property
+    def arrays(self) -> tuple[RecordArray, FloatArray, FloatArray, FloatArray]:
+        """What a kernel takes."""
+        return (self.request.array, *self[1:])
 
 
 @inlined
@@ -353,51 +386,65 @@ def serve(
     settings: Matrices,
     tolerances: Matrix,
     state: Matrix,
-    box: IntVector,
-    values: Vector,
+    request: Request,
     measured: Matrix,
     new_settings: Matrices,
     new_tolerances: Matrix,
 ) -> None:
     """Carries out a request; the first arguments are as of `advance`, the others a `Box`'s."""
-    request, in_force = box[REQUEST], settings[n[layout.BRACED]]
+    kind, in_force = request.kind, settings[n[layout.BRACED]]
     s = state[layout.LAST_TRAJECTORY_TIME, 0]
-    box[DONE], box[ENDED] = 1, 0
-    if request == ADOPT and (box[REVISION] != n[layout.REVISION] or s > values[BEGIN]):
-        box[DONE] = 0  # another trajectory has come between, or it is too late
+    request.done, request.ended = True, 0
+    if kind == ADOPT and (request.revision != n[layout.REVISION] or s > request.begin):
+        request.done = False  # another trajectory has come between, or it is too late
         return
-    if request <= ADOPT:
-        box[ENDED], n[layout.MOTION] = n[layout.MOTION], 0
-    if request == BRAKE:
-        brake(n, in_force, state, box[GUIDED] != 0)
-    elif request == CATCH:
-        catch(n, in_force, state, values[NOW], measured[0], measured[1])
-        arrest.begin_from(in_force, state, values[NOW], measured[1])
-    elif request == GUIDE:
+    if kind <= ADOPT:
+        request.ended, n[layout.MOTION] = n[layout.MOTION], 0
+    if kind == BRAKE:
+        brake(n, in_force, state, request.guided)
+    elif kind == CATCH:
+        catch(n, in_force, state, request.now, measured[0], measured[1])
+        arrest.begin_from(in_force, state, request.now, measured[1])
+    elif kind == GUIDE:
         state[layout.GUIDED, 0] = 1.0
-    elif request == ADOPT:
+    elif kind == ADOPT:
         if s >= state[layout.PATH_END, 0]:
             settle(state)  # a stop leaves it at full speed
-        follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
-        state[layout.START_TIME, 0], state[layout.END_TIME, 0] = values[START], values[END]
+        where = request.starts_at, request.coefficients_at, request.segments
+        follow(n, state, *where, request.rest)
+        state[layout.START_TIME, 0], state[layout.END_TIME, 0] = request.start, request.end
         state[layout.PAUSE_DELAY, 0] = 0.0
-        n[layout.MOTION] = box[MOTION]
-    elif request == CHANGE:
+        n[layout.MOTION] = request.motion
+    elif kind == CHANGE:
         for which in range(2):
             _copy(new_settings[which], settings[which])
-        n[layout.BODIES_AT] = box[BODIES_AT]
-        if box[NEW_MODEL] != 0:
+        n[layout.BODIES_AT] = request.bodies_at
+        if request.new_model:
             momentum_observer.start_anew(state)
         state[layout.RESTS_SINCE, 0] = math.nan
-    elif request == BRACE:
-        n[layout.BRACED] = box[BRACED]
-    if request in (ADOPT, CHANGE):
+    elif kind == BRACE:
+        n[layout.BRACED] = 1 if request.braced else 0
+    if kind in (ADOPT, CHANGE):
         _copy(new_tolerances, tolerances)
-    if request in (CHANGE, BRACE):
+    if kind in (CHANGE, BRACE):
         by_hand = is_hand_law(settings[n[layout.BRACED]])
         if by_hand or n[layout.BRACED] != 0:
             state[layout.GUIDED, 0] = 1.0 if by_hand else 0.0
 
 
-# `serve` by itself, for Python.
-serve_now = kernel()(serve)
+@kernel(
+    "void(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], "
+    "Request[::1], f8[:,::1], f8[:,:,::1], f8[:,::1])"
+)
+def serve_now(
+    n: IntVector,
+    settings: Matrices,
+    tolerances: Matrix,
+    state: Matrix,
+    requests: RecordArray,
+    measured: Matrix,
+    new_settings: Matrices,
+    new_tolerances: Matrix,
+) -> None:
+    """`serve` by itself, for Python."""
+    serve(n, settings, tolerances, state, requests[0], measured, new_settings, new_tolerances)

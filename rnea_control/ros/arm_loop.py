@@ -342,7 +342,7 @@ class ArmLoop:
             arrays = (
                 *(table.array, shared.array, self.kinds, states.numbers, states.times),
                 *(self.handover.lease.array, *self.controller.arrays, self.command.torque),
-                *self.controller.box,
+                *self.controller.box.arrays,
                 *(states.buffer, first.pattern, first.indices, states.bits, states.rows),
                 *(statistics.counts, statistics.largest, statistics.numbers),
                 *(applied.torques, applied.times, applied.place, self.stops, self._message),

@@ -200,7 +200,7 @@ def _hear_stop(
 @kernel(
     "i8(i8[::1], LoopState[::1], i8[::1], i8[::1], f8[::1], Lease[::1], "
     "i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], "
-    "i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], f8[:,::1], "
+    "Request[::1], f8[:,::1], f8[:,:,::1], f8[:,::1], "
     "u1[::1], u1[:,::1], i8[::1], u8[:,::1], f8[:,::1], "
     "i8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1], "
     "i8[:,::1], u1[::1])",
@@ -219,8 +219,7 @@ def run(  # noqa: PLR0915
     state: FloatArray,
     findings: FloatArray,
     tau: FloatArray,
-    box: IntArray,
-    values: FloatArray,
+    requests: RecordArray,
     measured: FloatArray,
     new_settings: FloatArray,
     new_tolerances: FloatArray,
@@ -241,15 +240,16 @@ def run(  # noqa: PLR0915
     """Answers states; returns why it has ended."""
     loop, own = loops[0], leases[0]
     q, v = q_and_v[0], q_and_v[1]
-    asked = box, values, measured, new_settings, new_tolerances
+    request = requests[0]
+    asked = request, measured, new_settings, new_tolerances
     noted = torques, torque_times, place
     usual = int(1e9 * loop.longest_wait)
     longest = usual
     while loop.interruptions == 0:
         if loop.request == WAITS:
             _begin(loop)
-            if box[step.REQUEST] == step.ADOPT and loop.stops_received != loop.stops_read:
-                box[step.DONE] = 0  # the arm has just been stopped
+            if request.kind == step.ADOPT and loop.stops_received != loop.stops_read:
+                request.done = False  # the arm has just been stopped
             else:
                 step.serve(n, settings, tolerances, state, *asked)
             loop.under_way = True
