@@ -156,7 +156,7 @@ def test_question_then_right_arm_then_signal(
 
         right = arm.diagnosis(capsys, "--yes")
         assert right.status == 0, right
-        assert "all 2 joints answered as the model says" in right.found["wires-right"]
+        assert "all 2 joints responded as the model predicts" in right.found["wires-right"]
         commands = arm.commands
         np.testing.assert_allclose(commands[0], GRAVITY, atol=0.05)
         np.testing.assert_allclose(commands[-1], GRAVITY, atol=0.5)
@@ -204,7 +204,7 @@ def test_active_controller_is_named_and_nobody_is_asked(
 def test_wrong_options_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^2$"):
         main(["rnea_doctor", "--yes"])
-    assert "--yes answers the question of --move" in capsys.readouterr().err
+    assert "--yes needs --move" in capsys.readouterr().err
 
 
 @pytest.mark.explores

@@ -131,7 +131,7 @@ def without_numbers(urdf: bytes) -> bytes:
 
 
 def test_fit_holds_out_a_fifth_and_writes_urdf_parameters_and_report(fitted: Bench) -> None:
-    assert "a motion that was held out" in fitted.words
+    assert "on a held-out motion" in fitted.words
     assert "motion.npz, kept from the fit" in fitted.words
     assert "It is at the noise of the measured torques at every joint" in fitted.words
     assert sorted(path.name for path in fitted.output.iterdir()) == FILES
@@ -188,7 +188,7 @@ def test_payload(bench: Bench) -> None:
     assert payload["center_of_mass"][2] == pytest.approx(0.08, abs=0.02)
     bench.output = bench.folder / "swapped"
     assert bench.fit(empty, "--payload", "hand", "--without", loaded) == 1
-    assert "do not use it. Are these the recordings with the load" in bench.words
+    assert "do not use it. Check that the recordings are those with the load" in bench.words
 
 
 @pytest.mark.parametrize("with_empty", [True, False])

@@ -75,7 +75,7 @@ def test_plan_writes_trajectory_and_picture(urdf, tmp_path, capsys) -> None:
     words = " ".join(capsys.readouterr().out.split())
     for expected in ("Condition number", "lower.mcx", "elbow.friction", "will be poorly known"):
         assert expected in words
-    assert "Collisions of the arm with itself and with what is around it were not" in words
+    assert "Collisions of the arm with itself and its surroundings were not checked" in words
     assert "Next: rnea_identify record" in words
     comment, _, _ = output.read_text().partition("joint_names")
     assert all(line.startswith("#") for line in comment.splitlines())
@@ -100,9 +100,9 @@ def test_errors_write_nothing(urdf: Path, config: Path, monkeypatch: pytest.Monk
         (["--duration", "0.1"], "duration is 0.1 s; it must be from 3 s"),
         (["--joints", "knee"], r"knee.* \[joint-selection\]$"),
         (["--config", "none.yaml"], "none.yaml cannot be read"),
-        (["--output", "none/plan.yaml"], "there is no folder"),
-        (["--output", "arm.urdf", "--force"], "is the URDF, which it must not overwrite"),
-        (["--output", config, "--force", "--config", config], "is the --config, which it must not"),
+        (["--output", "none/plan.yaml"], "the folder none does not exist"),
+        (["--output", "arm.urdf", "--force"], "is the URDF, which must not be overwritten"),
+        (["--output", config, "--force", "--config", config], "is the --config, which must not"),
     ):
         with pytest.raises(SystemExit, match=message):
             plan(urdf, "--output", "plan.yaml", *options)

@@ -62,7 +62,7 @@ def test_effort_that_is_not_measured_is_said_at_once() -> None:
 def test_few_states_a_second_are_said_at_once_and_gaps_and_other_stamps_at_the_end() -> None:
     time = motion().time
     (text,) = early_faults(replace(motion(), time=20.0 * time))
-    assert "joint states come " in text and "accelerations need at least 100 Hz" in text
+    assert "the rate of joint states is " in text and "accelerations need at least 100 Hz" in text
     half = len(time) // 2
     for stamps, words in (
         (np.where(time < time[half], time, time + 1.0), "1 gaps, the longest of 1"),

@@ -408,12 +408,8 @@ _PROCESSES = (
         signalled("sentinel", SIGSTOP, resumed=600), _GOES_ON
     ),
     Fault("kill_both", "both killed").by(kill_both, Bound(speed=math.inf, beyond=math.inf)),
-    Fault("interrupt", "controller told to end (SIGINT)").by(
-        signalled("controller", SIGINT), _STOPS
-    ),
-    Fault("terminate", "controller told to end (SIGTERM)").by(
-        signalled("controller", SIGTERM), _STOPS
-    ),
+    Fault("interrupt", "controller ended by SIGINT").by(signalled("controller", SIGINT), _STOPS),
+    Fault("terminate", "controller ended by SIGTERM").by(signalled("controller", SIGTERM), _STOPS),
     Fault("deactivate_node", "controller deactivated (lifecycle)").by(deactivate_node, _STOPS),
     Fault("kill_hardware", "hardware killed, and started again elsewhere").by(
         kill_hardware, Bound(astray=0.02)

@@ -145,7 +145,7 @@ def test_delay_by_a_pause_is_logged_once_and_caught_up_where_asked_for(
     assert not controller.pause_lasts
     (log,) = warnings
     assert log.startswith(f"the trajectory is {late} ms late, as joint_states paused")
-    assert log.endswith("it catches up" if catch_up else "trajectory.catch_up has it caught up")
+    assert log.endswith("it catches up" if catch_up else "set trajectory.catch_up to catch up")
     assert controller.motion is motion
     ends_at = motion.end + controller.rows[BEHIND, 0]
     assert ends_at == pytest.approx(due + (0.0 if catch_up else 1e-3 * late), abs=1e-3)
@@ -219,7 +219,9 @@ def test_who_commands_at_the_start_is_named_once_that_is_known() -> None:
     _, loop = begun(UNHEARD)
     hear(loop, command(1.0, 2.0))
     assert loop.supervisor.mode is Mode.GUARDED
-    assert loop.supervisor.reason.startswith("another node commands the arm, which is taken once")
+    assert loop.supervisor.reason.startswith(
+        "another node commands the arm; the controller takes over"
+    )
     loop.hear_sentinel("commanding")
     assert loop.supervisor.reason.startswith("the sentinel commands the arm; ~/resume")
     assert len(loop.changes) == 3  # its first mode, and these two

@@ -107,7 +107,7 @@ def test_without_addresses_the_executor_does_it(make, monkeypatch, capfd) -> Non
     monkeypatch.setattr(raw_subscription, "takes_like_rclpy", lambda domain: Proof.NOTHING)
     monkeypatch.setattr(control_loop, "LONGEST_WAIT_FOR_REST", 0.0)
     bench = make(last_command="zero")
-    assert "an executor takes joint_states" in capfd.readouterr().err
+    assert "an executor receives joint_states" in capfd.readouterr().err
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
     assert bench.send(WAY)
     bench.node.trigger_deactivate()
