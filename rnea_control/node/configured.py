@@ -319,7 +319,7 @@ class Configured:
         node, topic = self._node, self.command.topic
         own, sentinel = self.command.gid, self.sentinel.participant
         others, full_name = publishers_of(node, topic), node.get_fully_qualified_name()
-        if own is None:  # its own may not be discovered
+        if own not in others:  # it may not be discovered, or has another GID there (Cyclone DDS)
             own = next((gid for gid, name in others.items() if name == full_name), b"")
         others.pop(own, None)
         of_sentinel = node.resolve_topic_name(SENTINEL)

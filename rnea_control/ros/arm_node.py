@@ -98,7 +98,9 @@ class ArmNode(GuardedNode):
         return message.data if found else ""
 
     def _hear_description(self, message: String) -> None:
-        if not self.value_or_none(DESCRIPTION):
+        if not message.data:
+            self.note_failure(f"an empty message on the topic {DESCRIPTION} is ignored")
+        elif not self.value_or_none(DESCRIPTION):
             self.receive_description(message.data)
 
     def value_or_none(self, name: str) -> Any:

@@ -61,8 +61,10 @@ class Presence:
         self._born, self._discovery = time.monotonic(), longest_discovery()
         self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, LATCHED)
         self._where = f"process {os.getpid()} on {socket.gethostname()}"
-        gid = own_gid(self._publisher)
-        self._own = self._where.encode() if gid is None else participant(gid)
+        # Until it is known whether messages have the GIDs of the graph: with Cyclone DDS they have
+        # not, and neither has this one.
+        self._own = self._where.encode()
+        self._named = False
         self.dead: frozenset[bytes] = frozenset()
         self._alone = False
         self._say(STARTING)
@@ -80,6 +82,9 @@ class Presence:
         heard = RawSubscription(
             self._node, DiagnosticStatus, TOPIC, FROM_SEVERAL, own_context=False
         )
+        gid = own_gid(self._publisher)
+        if heard.names_publishers and gid is not None:
+            self._own, self._named = participant(gid), True
         try:
             found = self._listen(heard)
         finally:
@@ -97,16 +102,19 @@ class Presence:
         while True:
             taken = heard.take(LOOK)
             while taken is not None:
-                self._note(others, taken.data, taken.publisher if heard.names_publishers else None)
+                self._note(others, taken.data, taken.publisher if self._named else None)
                 taken = heard.poll()
             now = time.monotonic()
             there = {participant(gid) for gid in publishers_of(self._node, topic)} - {self._own}
             listed = {each: listed.get(each, now) for each in there}
             if found := self._objection(others):
                 return found
-            ties = now - began < LONGEST_TIE and any(each in there for each in others)
+            # Without names it is listed itself, and who answers is not told from who is listed.
+            rivals = len(there) - (not self._named)
+            listed_yet = any(each in there for each in others) if self._named else rivals > 0
+            ties = now - began < LONGEST_TIE and len(others) > 0 and listed_yet
             silent = [each for each in there if each not in others]
-            unanswered = len(silent) > 0 and len(there) > len(others)
+            unanswered = len(silent) > 0 and rivals > len(others)
             waits = unanswered and any(now - listed[each] < ANSWER for each in silent)
             if not waits and not ties and now - self._born >= self._discovery:
                 self.dead = frozenset(silent)

@@ -34,7 +34,7 @@ from rclpy.signals import SignalHandlerOptions
 from rnea_control.exceptions import RneaControlError
 from rnea_control.jit.side_by_side import compiled_side_by_side
 from rnea_control.ros.guarded_executor import GuardedExecutor
-from rnea_control.ros.guarded_node import WARN, GuardedNode
+from rnea_control.ros.guarded_node import THROTTLE, WARN, GuardedNode
 from rnea_control.ros.middleware import use_udp
 from rnea_control.ros.rclpy_internals import RCLError
 
@@ -84,11 +84,12 @@ def run(name: str, module: str, node_class: str) -> int:
 
 
 def _outlives_terminal(node: Any) -> bool:
-    """Whether the process ignores SIGHUP now; it says so."""
+    """Whether the process ignores SIGHUP now; logged at most once a second."""
     why = node.needed_for
     if why:
         node.get_logger().warning(
-            f"SIGHUP (a closed terminal) is ignored, as {why}; SIGINT or SIGTERM ends the process"
+            f"SIGHUP (a closed terminal) is ignored, as {why}; SIGINT or SIGTERM ends the process",
+            throttle_duration_sec=THROTTLE,
         )
     return bool(why)
 

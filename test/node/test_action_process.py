@@ -14,7 +14,15 @@ pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
 
 from dds import action_process, wait_for
 from surroundings import no_free_descriptor
-from trajectory_bench import START, STILL, SUCCEEDED, Sent, TrajectoryBench, trajectory_bench
+from trajectory_bench import (
+    START,
+    STILL,
+    SUCCEEDED,
+    Result,
+    Sent,
+    TrajectoryBench,
+    trajectory_bench,
+)
 
 DOMAIN = 99
 TARGET = START + np.array([0.6, -0.4])
@@ -76,6 +84,18 @@ def test_killed_process_stops_its_goal_and_is_started_again() -> None:
         assert os.sched_getscheduler(child) == os.SCHED_OTHER  # not that of the control loop
         bench.process.process.kill()
         wait_for(lambda: gone(child))
+
+
+@pytest.mark.explores
+def test_goal_of_a_killed_controller_is_aborted_and_its_process_ends() -> None:
+    with trajectory_bench(DOMAIN) as bench:
+        sent = bench.follow([(60.0, TARGET, STILL, STILL)])
+        bench.run(0.3)
+        child = action_process(bench.process.process.pid)
+        bench.process.process.kill()
+        bench.wait(lambda: gone(child))
+        bench.wait(lambda: sent.ended)
+        assert sent.ending[1:] == (Result.INVALID_GOAL, "the controller's process has ended")
 
 
 def test_one_that_cannot_be_started_is_tried_again_later_and_later() -> None:

@@ -15,12 +15,13 @@ import rclpy
 from dds import ros, wait_for
 from planar_arm import gravity_torque
 from rclpy.clock import ROSClock
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 from rclpy.time import Time
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes
@@ -28,13 +29,14 @@ from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
-from rnea_control.ros.conventions import NEWEST
+from rnea_control.ros.conventions import LATCHED, NEWEST
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import SEMAPHORE, Taken
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import PREDICTION_PERIOD, Guard, GuardSettings
+from rnea_control.sentinel.sentinel_node import WAITING, SentinelNode
 from rnea_control.sentinel.statements import Statements
 
 MODEL = RobotModel.from_urdf_string(two_link_arm())
@@ -312,6 +314,23 @@ def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> No
         ctypes.CDLL(None).sem_getvalue(where, ctypes.byref(value))
         heard.destroy()
     assert value.value < 50
+
+
+def test_empty_robot_description_is_ignored_in_these_words() -> None:
+    """It stood for the parameter's, of which the message then spoke."""
+    with ros(74):
+        node, executor = SentinelNode(), SingleThreadedExecutor()
+        executor.add_node(node)
+        publisher = node.create_publisher(String, "robot_description", LATCHED)
+        publisher.publish(String())
+        try:
+            wait_for(lambda: node.failures, lambda: executor.spin_once(timeout_sec=0.02))
+            ((_, words),) = node.new_failures()
+            assert words == "an empty message on the topic robot_description is ignored"
+            assert node.guard is None and node.fault == WAITING
+        finally:
+            executor.shutdown()
+            node.destroy_node()
 
 
 # Commands.
