@@ -161,6 +161,7 @@ def controller(name: str, how: str = AWAKE) -> Iterator[subprocess.Popen]:
         "joints": PANDA_JOINTS,
         "robot_description": urdf_path("panda").read_text(),
         "gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS},
+        "activation.check": "off",  # this arm answers to no torque
         "joint_state_timeout": 10.0,
         "joint_state_gap": 10.0,
         "state_publish_rate": 100.0,
