@@ -99,6 +99,7 @@ def test_pose_by_a_killed_process_and_back_after_a_question(bench: TrajectoryBen
     assert "tracking error, from" in move.output and "the goal is reached" in move.output
 
 
+@pytest.mark.explores
 def test_signal_stops_the_arm_and_a_goal_of_another_is_left_alone(bench: TrajectoryBench) -> None:
     move = Move(bench, *TO, "--speed", "0.01", "--yes")
     move.until(lambda: np.abs(position(bench) - START).max() > 0.05)

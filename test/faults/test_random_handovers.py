@@ -221,9 +221,8 @@ def bench(publishers_are_known: None) -> Iterator[Bench]:
         yield Bench(stack)
 
 
-@pytest.mark.parametrize(
-    "seed", [FIRST, *(pytest.param(FIRST + i, marks=pytest.mark.explores) for i in range(1, COUNT))]
-)
+@pytest.mark.explores
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
 def test_one_commands_at_a_time_and_the_arm_is_held_in_the_end(bench: Bench, seed: int) -> None:
     for _ in range(ATTEMPTS):
         found = bench.run(seed)

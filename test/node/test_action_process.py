@@ -98,6 +98,7 @@ def test_goal_of_a_killed_controller_is_aborted_and_its_process_ends() -> None:
         assert sent.ending[1:] == (Result.INVALID_GOAL, "the controller's process has ended")
 
 
+@pytest.mark.explores
 def test_one_that_cannot_be_started_is_tried_again_later_and_later() -> None:
     with trajectory_bench(DOMAIN) as bench:
         bench.run(0.3)
@@ -113,6 +114,7 @@ def test_one_that_cannot_be_started_is_tried_again_later_and_later() -> None:
         assert ending[:2] == SUCCEEDED, (*ending, bench.process.output)
 
 
+@pytest.mark.explores
 def test_one_that_hangs_stops_its_goal_and_is_started_again() -> None:
     with trajectory_bench(DOMAIN, action_monitor_rate=1000.0) as bench:
         pid = bench.process.process.pid

@@ -65,6 +65,7 @@ def test_wrong_requests_are_answered_and_a_signal_leaves_a_holding_torque(arm: L
     np.testing.assert_allclose(command, expected, rtol=1e-6)
 
 
+@pytest.mark.explores
 def test_file_for_another_node_is_told_from_an_empty_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +87,7 @@ def test_file_for_another_node_is_told_from_an_empty_one(
         assert "has no parameters for" not in process.output
 
 
+@pytest.mark.explores
 def test_joint_names_with_a_dot(monkeypatch: pytest.MonkeyPatch) -> None:
     """As keys rcl misreads all but the first of a map; the nested maps that the message asks for
     are read."""
@@ -141,6 +143,7 @@ def test_arm_is_held_when_the_terminal_closes(arm: LockstepArm) -> None:
         assert process.stop(signal.SIGTERM) == 0
 
 
+@pytest.mark.explores
 def test_diagnostics_go_on_without_a_free_descriptor(arm: LockstepArm) -> None:
     def ticks() -> int:
         return int(arm.diagnostics.get("ticks", "0"))

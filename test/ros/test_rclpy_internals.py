@@ -132,6 +132,7 @@ def test_states_are_answered_by_the_executor_and_a_refused_request_does_no_harm(
         arm.destroy()
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("without", ["", PYTHON_TICKS + HUMBLE_EXECUTOR], ids=["native", "python"])
 def test_what_humble_lacks_is_done_without(without: str) -> None:
     with ros(70), controller(PATIENT, before=HUMBLE + without) as process:

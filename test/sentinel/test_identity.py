@@ -170,6 +170,7 @@ def test_of_two_that_start_at_once_one_goes_on(bench: Bench) -> None:
 # Messages of others.
 
 
+@pytest.mark.explores
 @pytest.mark.usefixtures("publishers_are_known")
 def test_mode_and_parameters_of_another_change_nothing(bench: Bench, impostor: Node) -> None:
     """They come from a node with the controller's name, before it starts and while it commands."""
@@ -202,6 +203,7 @@ def test_mode_and_parameters_of_another_change_nothing(bench: Bench, impostor: N
     assert not any(line.startswith("[FATAL]") for line in bench.sentinel.output.splitlines())
 
 
+@pytest.mark.explores
 @pytest.mark.usefixtures("publishers_are_known")
 def test_second_commander_of_the_same_name_is_told_from_the_first(
     bench: Bench, impostor: Node
@@ -219,6 +221,7 @@ def test_second_commander_of_the_same_name_is_told_from_the_first(
         process.said("is published by /rnea_controller, /rnea_controller (GID ")
 
 
+@pytest.mark.explores
 @pytest.mark.usefixtures("publishers_are_known")
 def test_controller_follows_the_sentinel_that_it_heard_first(bench: Bench, impostor: Node) -> None:
     """Another node says that it revokes, commands and has let go, on the sentinel's topic."""
@@ -258,6 +261,7 @@ def test_bad_clock_ends_no_loop(bench: Bench) -> None:
     assert "has failed" not in bench.sentinel.output
 
 
+@pytest.mark.explores
 def test_stranger_does_not_keep_a_sentinel_from_guarding(bench: Bench) -> None:
     """A publisher of commands with another name comes first."""
     context = rclpy.create_node("panel")

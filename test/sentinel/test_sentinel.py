@@ -276,6 +276,7 @@ def test_its_last_command_is_the_gravity_torque(bench: Bench) -> None:
     assert "a frozen torque does so only for moments" in bench.sentinel.output
 
 
+@pytest.mark.explores
 def test_arm_comes_back_after_a_pause_and_is_kept_after_too_many(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
         bench.wait(lambda: bench.trajectories.get_subscription_count() > 0)
@@ -385,6 +386,7 @@ def test_sentinel_that_a_busy_controller_does_not_hear_has_not_gone(bench: Bench
         assert bench.modes == ["idle", "guarding"]
 
 
+@pytest.mark.explores
 def test_controller_of_other_joints_is_an_error(bench: Bench) -> None:
     with controller({**PARAMETERS, "joints": ["shoulder"]}):
         bench.sentinel.said("cannot take over what is in force in /rnea_controller: its joints are")
