@@ -36,7 +36,7 @@ class Record:
 
     dtype: ClassVar[np.dtype]
     _initial: ClassVar[dict[str, int | float | bool]]
-    _places: ClassVar[tuple[tuple[slice, str], ...]]  # of the fields in memory
+    _places: ClassVar[tuple[tuple[slice, str], ...]]  # memory of each field, and its code
 
     def __init_subclass__(cls) -> None:
         kinds = inspect.get_annotations(cls)
