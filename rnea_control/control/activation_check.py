@@ -89,6 +89,11 @@ class Verdict:
     delay: float = float("nan")
     told: bool = False  # whether `words` name the cause already
 
+    @property
+    def failed(self) -> bool:
+        """True if something is wrong, or no joint has answered."""
+        return self.wrong or not self.verified.any()
+
     def likely(self, model: RobotModel) -> str:
         """The mistake that is likely, in a sentence; empty if none is, or it is in `words` already.
         Takes tenths of a second."""

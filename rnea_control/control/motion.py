@@ -30,6 +30,9 @@ from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 from rnea_control.parameters.settings import Settings, row
 
+# First words of the ending of a motion without a tolerance that ends away from its goal.
+OFF_GOAL = "the motion has ended, but"
+
 # Rows of a tolerance array; of the last one, entry 0 is that of the arm.
 PATH_POSITION, PATH_VELOCITY, GOAL_POSITION, GOAL_VELOCITY = range(4)
 WAITING_POSITION, WAITING_VELOCITY, GOAL_TIME = range(4, 7)
@@ -268,7 +271,7 @@ def _reached(model: RobotModel, joint: int, error: float, delay: float) -> Endin
     if error == 0.0:
         return Ending(EndKind.REACHED, f"the goal is reached{late and f', {late}'}")
     name, unit = model.joint_names[joint], units(model, joint).position
-    text = f"the motion has ended, but {name} is {abs(error):.3g} {unit} from its goal, without a "
+    text = f"{OFF_GOAL} {name} is {abs(error):.3g} {unit} from its goal, without a "
     return Ending(EndKind.REACHED, f"{text}tolerance there{late and f'; {late}'}", off_goal=True)
 
 

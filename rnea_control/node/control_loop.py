@@ -293,7 +293,7 @@ class ControlLoop(PythonTicks):
                 supervisor.tell_cause(cause)
             if verdict is not None and supervisor.mode not in (Mode.FAULT, Mode.POWERLESS):
                 supervisor.checked_cause = cause
-                severity = "error" if verdict.wrong else "warning"
+                severity = "error" if verdict.failed else "warning"
                 self.log.say(severity, "check", verdict.explanation(cause))
         self.log.wake()
 

@@ -64,7 +64,7 @@ def _check(supervisor: Supervisor) -> Finding | None:
     verdict = supervisor.verdict
     if verdict is None or not verdict.words or supervisor.mode not in HAS_ARM:
         return None
-    return ERROR if verdict.wrong else WARN, verdict.explanation(supervisor.checked_cause)
+    return ERROR if verdict.failed else WARN, verdict.explanation(supervisor.checked_cause)
 
 
 def _external_torque(loop: ControlLoop) -> str:

@@ -145,6 +145,18 @@ def test_goal_that_the_controller_aborts(bench: TrajectoryBench) -> None:
 
 
 @pytest.mark.explores
+def test_motion_without_a_tolerance_that_ends_elsewhere_is_no_success(
+    bench: TrajectoryBench,
+) -> None:
+    move = Move(bench, *TO, *FAST, "--yes")
+    move.until(lambda: np.abs(position(bench) - START).max() > 0.05)
+    bench.push([-8.0, 0.0])
+    assert move.end() == 3, move.output
+    assert "the arm is not at its goal: the motion has ended, but " in move.output
+    assert "rad from its goal, without a tolerance there" in move.output
+
+
+@pytest.mark.explores
 def test_signal_at_any_moment_leaves_the_arm_at_rest(bench: TrajectoryBench) -> None:
     for k, words in enumerate(("", "from", "shoulder")):
         move = Move(bench, *TO, "--speed", "0.01", "--yes")

@@ -232,7 +232,7 @@ def test_brakes_may_open_late() -> None:
         arm.sticks[:] = math.inf if t < 0.5 else 0.0
 
     run = Checked(act=brake)
-    assert not run.verdict.wrong and run.verdict.words == ""
+    assert not run.verdict.failed and run.verdict.words == ""
     assert run.verdict.verified.all() and 0.5 < run.after < 0.7
 
 
@@ -241,7 +241,7 @@ def test_brakes_that_stay_closed_are_told_after_two_seconds() -> None:
         arm.sticks[:] = math.inf
 
     run = Checked(act=brake)
-    assert not run.verdict.wrong and not run.verdict.verified.any()
+    assert not run.verdict.wrong and not run.verdict.verified.any() and run.verdict.failed
     assert run.verdict.words.startswith("no joint answers to 25 % of the effort limit: is a brake")
     assert 2.0 < run.after < 3.0
     assert run.arm.mode is Mode.HOLDING and run.arm.supervisor.unexplained

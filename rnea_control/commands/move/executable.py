@@ -32,6 +32,7 @@ from rnea_control.commands.terminal import (
     refusal_of,
     say,
 )
+from rnea_control.control.motion import OFF_GOAL
 from rnea_control.exceptions import RneaControlError, TrajectoryModeError
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -157,8 +158,9 @@ class _Move:
             late = f"THE ARM MAY STILL MOVE: no stop was detected within {LONGEST_STOP:g} s"
             tell("the arm has stopped" if stands else late)
             return INTERRUPTED
-        if client.failure:
-            say(f"rnea_move: the arm is not at its goal: {client.failure}")
+        off_goal = client.result if client.result.startswith(OFF_GOAL) else ""
+        if reason := client.failure or off_goal:
+            say(f"rnea_move: the arm is not at its goal: {reason}")
             return NOT_REACHED
         tell(f"{client.result or 'the goal is reached'}")
         return REACHED
