@@ -118,7 +118,7 @@ def draw(
     panels = [f"error {i}" for i in range(len(recordings))]
     placed = figure.subplot_mosaic([["position", "torque", "bars", "bars"], panels])
     errors = [placed[name] for name in panels]
-    title = f"{model.name}: one trajectory, two control laws, the same gains with both models"
+    title = f"Simulated {model.name}: one trajectory, two control laws, the same gains"
     if disturbed:
         figure.suptitle(f"{model.name}: disturbed, no comparison", fontsize=14, color="crimson")
     else:
@@ -172,7 +172,8 @@ def _draw_torques(axes: Axes, model: RobotModel, exact: Recording, colors: np.nd
         share = 100.0 * exact.torque[:, j] / model.effort_limit[j]
         axes.plot(exact.time, share, color=colors[j], linewidth=1.2)
     for limit in (-100.0, 100.0):
-        axes.axhline(limit, color="crimson", linestyle=":")
+        line = axes.axhline(limit, color="crimson", linestyle=":")
+    axes.legend([line], ["effort limit"], fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 0.08))
     axes.set_ylim(-110.0, 110.0)
 
 
@@ -204,7 +205,8 @@ def _draw_errors(
     found: dict[Units, list[int]],
     disturbed: bool,
 ) -> None:
-    """Draws a panel for each case; panels of the same arm have the same scale."""
+    """Draws a panel for each case; panels of the same arm have the same scale, of which the labels
+    tell where it differs."""
     for axes, recording in zip(panels, recordings, strict=True):
         rms = []
         for unit, scale in _scales(axes, found, "error, m"):
@@ -215,7 +217,11 @@ def _draw_errors(
             alike = [each for each in recordings if each.case.exact == recording.case.exact]
             most = max(float(np.abs(1e3 * each.error[:, joints]).max()) for each in alike)
             scale.set_ylim(-1.1 * (most or 1.0), 1.1 * (most or 1.0))
-            rms.append(f"RMS {_digits(1e3 * recording.rms(joints))} m{unit.position}")
+            largest = float(np.abs(1e3 * recording.error[:, joints]).max())
+            rms.append(
+                f"RMS {_digits(1e3 * recording.rms(joints))}, "
+                f"at most {_digits(largest)} m{unit.position}"
+            )
         figures = "" if disturbed else f": {', '.join(rms)}"
         axes.set_title(f"{recording.case.law_name},\n{recording.case.model_name}{figures}")
 

@@ -137,6 +137,7 @@ class Diagnosis:
         return f"{self.status} {self.found} {self.said}"
 
 
+@pytest.mark.explores
 def test_question_then_right_arm_then_signal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ def assert_there_and_back(path: Path, seconds: float) -> None:
     assert "two_link_arm" in found.robot_description
 
 
+@pytest.mark.explores
 def test_motion_by_the_action_into_a_bag_while_another_listens(control, tmp_path) -> None:
     output, heard = tmp_path / "motion", tmp_path / "heard.npz"
     with (

@@ -170,7 +170,12 @@ def test_units_are_not_mixed_and_cases_are_told_apart(tmp_path: Path) -> None:
     picture = tmp_path / "picture.svg"
     draw(picture, model, runs)
     svg = picture.read_text()
-    for each in (*model.joint_names, "RMS 0.0003 mrad, RMS 0.0010 mm", "wrong model", "time [s]"):
+    for each in (
+        *model.joint_names,
+        "RMS 0.0003, at most 0.0003 mrad, RMS 0.0010, at most 0.0010 mm",
+        "wrong model",
+        "time [s]",
+    ):
         assert each in svg, each
     draw(picture, model, runs, disturbed=True)
     assert "no comparison" in picture.read_text() and "RMS" not in picture.read_text()

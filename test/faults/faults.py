@@ -348,9 +348,9 @@ def _law(law: str, mass: float = 0.0) -> dict:
 
 
 # Rows by key. Those that pytest runs by default, and with what explores; those of the action.
-QUICK = {"silent", "kill_controller_with_payload", "requests"}
+QUICK = {"silent", "kill_controller_with_payload"}
 EXPLORED = {"kill_controller", "pause_controller", "stop_controller", "deactivate_node"}
-EXPLORED |= {"reversed", "kill_controller_reversed", "jumping", "frozen_values"}
+EXPLORED |= {"reversed", "kill_controller_reversed", "jumping", "frozen_values", "requests"}
 BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
 
 

@@ -82,6 +82,7 @@ def test_base_parameters_are_within_deviations_and_torques_at_noise(name, report
     assert 0.7 < np.sqrt(np.mean(z**2)) < 1.3
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("robust", [False, True])
 def test_deviations_hold_in_slow_noise(robust: bool) -> None:
     model = arm("ur10_robot")
@@ -167,6 +168,7 @@ def test_exact_torques_give_exact_parameters() -> None:
     np.testing.assert_allclose(found.damping, hidden.damping, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.explores
 def test_delay_between_effort_and_motion_is_found_or_given() -> None:
     model = arm("panda")
     motion = measured(hidden_robot(model, 2), 30.0, 2, noise=1e-3, delay=0.0123, rate=500.0)
@@ -204,6 +206,7 @@ def test_what_is_not_excited_is_said_and_keeps_the_urdf() -> None:
     np.testing.assert_allclose(found.inertias["panda_link2"], own, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.explores
 def test_outliers_spoil_least_squares_but_not_the_robust_fit() -> None:
     model = arm("panda")
     hidden = hidden_robot(model, 5)
@@ -220,6 +223,7 @@ def test_outliers_spoil_least_squares_but_not_the_robust_fit() -> None:
     assert error(robust) < 0.1 * error(plain)
 
 
+@pytest.mark.explores
 def test_several_recordings_count_together() -> None:
     model = arm("ur10_robot")
     hidden = hidden_robot(model, 7)
@@ -282,6 +286,7 @@ def assert_within_deviations(found: Payload) -> None:
     assert (np.abs(found.center_of_mass - CENTER) < 4.0 * found.center_deviation).all()
 
 
+@pytest.mark.explores
 def test_load_of_an_arm_that_is_not_as_its_urdf() -> None:
     robot = hidden_robot(arm("panda"), 1)
     loaded, empty = with_and_without_load(robot, 1)

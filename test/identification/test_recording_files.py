@@ -384,6 +384,7 @@ def bomb(path: Path, kind: str) -> Path:
     return path
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize(
     ("kind", "words"),
     [

@@ -66,6 +66,7 @@ def gone(process: int) -> bool:
     return not Path(f"/proc/{process}").exists()
 
 
+@pytest.mark.explores
 def test_killed_process_stops_its_goal_and_is_started_again() -> None:
     with trajectory_bench(DOMAIN) as bench:
         bench.follow(POINTS)

@@ -61,6 +61,7 @@ def hanging() -> Iterator[Bench]:
             arm.destroy()
 
 
+@pytest.mark.explores
 def test_motion_goes_on_and_ends_when_the_interpreter_stands_still_for_long() -> None:
     with hanging() as bench:
         arm = bench.arm

@@ -166,6 +166,7 @@ def test_closed_terminal_ends_a_controller_that_has_no_arm(monkeypatch: pytest.M
         assert process.stop(signal.SIGHUP) == 0, process.output
 
 
+@pytest.mark.explores
 def test_what_is_wrong_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROS_DOMAIN_ID", str(EMPTY_DOMAIN))  # where nobody tells a description
     wrong = {"robot_description": two_link_arm(), "contol_law": "pd", "control_law": "magic"}

@@ -72,6 +72,7 @@ def test_holds_on_until_a_second_signal() -> None:
         assert bench.process.stop() == 0
 
 
+@pytest.mark.explores
 def test_lost_states_end_a_goal() -> None:
     # Nor must states be lost while a goal is sent on a busy machine.
     with trajectory_bench(DOMAIN, joint_state_gap=2.5, joint_state_timeout=2.5) as bench:
@@ -87,6 +88,7 @@ def test_lost_states_end_a_goal() -> None:
         assert bench.end(bench.follow([(0.3, START, STILL)]))[:2] == SUCCEEDED
 
 
+@pytest.mark.explores
 def test_speed_scaling_from_before_the_start_and_the_end_of_a_goal_that_waits() -> None:
     with trajectory_bench(DOMAIN, factor=0.25, state_publish_rate=100.0) as bench:
         bench.wait(lambda: "speed scaling factor: 0.25" in bench.process.output)

@@ -111,6 +111,7 @@ def test_second_controller_refuses_to_start_and_says_where_the_first_runs(bench:
         killed_in_motion(bench, first)
 
 
+@pytest.mark.explores
 def test_second_sentinel_refuses_to_start(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
         bench.guarded()
@@ -121,6 +122,7 @@ def test_second_sentinel_refuses_to_start(bench: Bench) -> None:
         killed_in_motion(bench, process)
 
 
+@pytest.mark.explores
 def test_controller_starts_again_after_it_was_killed(bench: Bench) -> None:
     """The killed one is still in the graph, for its lease of 20 s."""
     with controller(PARAMETERS) as first:
@@ -154,6 +156,7 @@ def test_controller_that_was_stopped_leaves_the_arm_to_one_started_meanwhile(ben
             assert "the sentinel commands no more" not in first.output, first.output
 
 
+@pytest.mark.explores
 def test_of_two_that_start_at_once_one_goes_on(bench: Bench) -> None:
     with controller(PARAMETERS) as one, controller(PARAMETERS) as other:
         both = (one, other)
@@ -238,6 +241,7 @@ def test_controller_follows_the_sentinel_that_it_heard_first(bench: Bench, impos
         assert "\x1b[31m" not in process.output
 
 
+@pytest.mark.explores
 def test_forged_presence_of_a_dead_process_is_quoted(bench: Bench, impostor: Node) -> None:
     publisher = impostor.create_publisher(DiagnosticStatus, "rnea_controller/process", LATCHED)
     publisher.publish(DiagnosticStatus(message="started", hardware_id="\x1b[31m\n[FATAL] forged"))
@@ -246,6 +250,7 @@ def test_forged_presence_of_a_dead_process_is_quoted(bench: Bench, impostor: Nod
     assert not bench.commands
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("changes", [{"use_sim_time": True}])
 def test_bad_clock_ends_no_loop(bench: Bench) -> None:
     clock = bench.node.create_publisher(Clock, "/clock", 10)

@@ -246,6 +246,7 @@ def test_controller_that_waits_is_not_guarded(bench: Bench) -> None:
     assert bench.reasons[-1] == "the controller waits, and does not hold the arm"
 
 
+@pytest.mark.explores
 @pytest.mark.usefixtures("publishers_are_known")
 def test_node_that_knows_no_hand_over_is_left_alone_and_named(bench: Bench) -> None:
     stranger = bench.publisher(bench.node)
