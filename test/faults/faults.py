@@ -544,8 +544,8 @@ _MODEL = (
     Fault("push_wrist", "5 Nm at the wrist for 0.2 s").by(
         _PUSHES_WRIST, _LETS_GO, says="powerless: .*braking does not help"
     ),
-    Fault("push_wrist_with_rotor", "the same, with rotors of 0.1 kg m² in arm and model").by(
-        _PUSHES_WRIST,
+    Fault("push_wrist_with_rotor", "2 Nm at a wrist with rotors of 0.1 kg m², in the model too").by(
+        arm_does("push", goes_on=True, joint=WRIST, torque=2.0, periods=200),
         Bound(rest=2000),
         arm={"joint_armature": 0.1},
         armature={name: 0.1 for name in panda().parameters["joints"]},
