@@ -223,7 +223,8 @@ def _draw_errors(
                 f"at most {_digits(largest)} m{unit.position}"
             )
         figures = "" if disturbed else f": {', '.join(rms)}"
-        axes.set_title(f"{recording.case.law_name},\n{recording.case.model_name}{figures}")
+        title = f"{recording.case.law_name},\n{recording.case.model_name}{figures}"
+        axes.set_title(title, fontsize=10)
 
 
 def _scales(axis: Axes, found: Collection[Units], prefix: str = "") -> Iterator[tuple[Units, Axes]]:
