@@ -91,8 +91,8 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        """True if something is wrong, or no joint has answered."""
-        return self.wrong or not self.verified.any()
+        """True if something is wrong, or if no joint has responded; not if none was asked."""
+        return self.wrong or (self.answer is not None and not self.verified.any())
 
     def likely(self, model: RobotModel) -> str:
         """The mistake that is likely, in a sentence; empty if none is, or it is in `words` already.

@@ -301,6 +301,7 @@ def test_missing_states_begin_the_check_anew_and_end_it_in_the_end() -> None:
     verdict = arm.supervisor.verdict
     assert not verdict.wrong and verdict.answer is None and not verdict.verified.any()
     assert verdict.words == "not checked: states are repeatedly missing or late"
+    assert not verdict.failed
     assert arm.run(0.3).mode is Mode.HOLDING and arm.supervisor.unexplained
 
 
@@ -320,7 +321,7 @@ def test_states_that_are_too_slow_are_told() -> None:
         arm.tick()
         arm.wait(0.009)
     words = "not checked: states come at 100 Hz, and the answer of the arm needs 200 Hz"
-    assert arm.supervisor.verdict.words == words and not arm.supervisor.verdict.wrong
+    assert arm.supervisor.verdict.words == words and not arm.supervisor.verdict.failed
 
 
 def test_stamps_that_repeat_are_no_division_by_zero() -> None:
