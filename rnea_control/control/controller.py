@@ -175,7 +175,7 @@ class Controller(StepRows):
 
     @property
     def powerless(self) -> bool:
-        """Whether it has let go of the arm, and commands no torque any more."""
+        """True if the controller has let go of the arm, and commands no torque any more."""
         return bool(self.numbers[layout.POWERLESS])
 
     def command(

@@ -37,7 +37,7 @@ def _number(row: int, kind: type = float) -> Any:
 
 
 class StepRows:
-    """What the last step did, and what the next one goes by: names for the rows of layout.py.
+    """Results of the last step, and inputs of the next one: names for the rows of layout.py.
 
     Attributes:
         rows: shape (STATE_ROWS, nv), which machine code writes too; the arrays below are views.

@@ -285,8 +285,8 @@ class Handover:
         return False
 
     def start(self, now: float, alone: bool, wait: float = 0.0) -> None:
-        """The controller begins: as the owner if nobody else can command, else it listens first,
-        for so long, [s]; for `grace` if that is 0."""
+        """Begins as the owner if no other node can command; else listens first, for `wait` [s], or
+        for `grace` if that is 0."""
         self.contested = False
         if alone:
             self.strays = 0

@@ -130,8 +130,7 @@ FRICTION_AT_DESIRED, FRICTION_AT_MEASURED = int(Friction.desired), int(Friction.
 # The law in force while no state comes.
 PREDICTING_LAW = int(ControlLaw.computed_torque)
 _ERROR_DEADBAND = tick_row("gains.<joint>.error_deadband")
-# Of the velocity error while no state comes, [1/s].
-PREDICTED_DECAY = 10.0
+PREDICTED_DECAY = 10.0  # decay rate of the velocity error while states are missing [1/s]
 
 
 def markdown() -> str:

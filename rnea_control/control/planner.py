@@ -156,8 +156,10 @@ class Planner:
         astray = np.abs(at.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
             old = at.measured(points.joints, astray, model.velocity_limit)
-        if request.is_stream and start < begin:
-            ahead = ahead.rejoined(old.at(begin)[0], begin, model.continuous, CATCHING_UP)
+        # A message of which no point has passed is not late: all its points are met.
+        if request.is_stream and len(ahead) < len(points) and points.has[POSITION].all():
+            most = CATCHING_UP * points.fastest()
+            ahead = ahead.rejoined(old.at(begin)[0], begin, model.continuous, most)
         if start >= at.s - JUST_PASSED:
             points.check_start(old.at(begin)[0], model)
 

@@ -208,25 +208,28 @@ class Waypoints:
             )
         return ahead
 
+    def fastest(self) -> FloatArray:
+        """Largest speed of each joint at the waypoints, which must have positions, and between
+        them, shape (nv,), [rad/s] or [m/s]."""
+        between = np.diff(self.positions, axis=0) / np.diff(self.times)[:, None]
+        speeds: FloatArray = np.abs([*self.velocities, *between]).max(axis=0)
+        return speeds
+
     def rejoined(
-        self, position: FloatArray, begin: float, continuous: FloatArray, factor: float
+        self, position: FloatArray, begin: float, continuous: FloatArray, most: FloatArray
     ) -> Waypoints:
-        """Those from the first one that no joint has to be faster for, on the way there, than
-        `factor` times its velocity in the waypoints; the last one if there is none such.
+        """Those from the first one that no joint has to be faster for, on the way there, than its
+        bound; the last one if there is none such.
 
         Args:
             position: where the way begins, shape (nv,), [rad] or [m].
             begin: when, [s].
             continuous: 1 for each continuous joint, else 0.
-            factor: at least 1.
+            most: bounds of the speeds, shape (nv,), [rad/s] or [m/s].
         """
-        if not self.has[POSITION].all():
-            return self
-        own = np.abs(np.diff(self.positions, axis=0)) / np.diff(self.times)[:, None]
-        fastest = np.abs([*self.velocities, *own]).max(axis=0)
         ways = self.positions - position
         ways = np.abs(ways - whole_turns(ways, continuous)) * self.joints
-        slow = (ways <= factor * fastest * (self.times - begin)[:, None]).all(axis=1)
+        slow = (ways <= most * (self.times - begin)[:, None]).all(axis=1)
         return self[int(np.argmax(slow)) if slow.any() else len(self) - 1 :]
 
     def check_start(self, position: FloatArray, model: RobotModel) -> None:

@@ -500,3 +500,12 @@ def test_message_of_a_stream_that_comes_late_is_joined_within_its_own_speed(lost
             assert (np.abs(rows[:, 1]) <= 2.0 * np.abs(speed) + 1e-6).all()
     end = speed * (now + period + lost)
     np.testing.assert_allclose(rows[-1, :2], [end, speed], atol=1e-6)
+
+
+def test_message_of_a_stream_of_which_no_point_has_passed_meets_all_its_points() -> None:
+    """However fast the way to the first one is, compared with the rest."""
+    c = following()
+    run(c, 0.0, 0.1)
+    ask(c, 0.1, lines((0.5, 0.4), (2.0, 0.41)), 0.08, 0.001, is_stream=True)
+    rows = run(c, 0.1, 0.6)
+    np.testing.assert_allclose(rows[479, 0], 0.4, atol=2e-3)  # at 0.58
