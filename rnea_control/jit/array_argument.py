@@ -4,7 +4,8 @@ Numba's dispatch looks up the types of the arguments at each call, which takes l
 dynamics of an arm. A direct call of the compiled function avoids this, but checks nothing.
 Therefore kernels take their arrays as `ArrayArgument`: they check type, dimensions, layout and byte
 order in NumPy's own record of the array, and fill Numba's structure from this record. The kernel
-then checks the sizes. An array of records (record.py) must have the very dtype of its class.
+then checks the sizes. An array of records (record.py) must have the very dtype of its class, an
+array with named rows (rows.py) must be of its class and have its number of rows.
 
 The records are private to NumPy: `pointers_agree` compares the pointers in them with NumPy's public
 attributes, so that `proof.py` runs a kernel only if it follows correct pointers.
@@ -25,6 +26,7 @@ from numba.np.numpy_support import as_dtype
 
 from rnea_control.jit.compilation import parsed, refusal
 from rnea_control.jit.record import record_of
+from rnea_control.jit.rows import NamedRows, RowsType, with_names
 
 _BYTE = ir.IntType(8)
 _INT = ir.IntType(8 * ctypes.sizeof(ctypes.c_int))
@@ -34,6 +36,7 @@ WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
 READ_ONLY_FLAGS = 0x0001 | 0x0100
 _NDARRAY = "rnea_control_ndarray"
 _RECORD = "rnea_control_record_"  # beginning of the names of the dtypes of records
+_ROWS = "rnea_control_rows_"  # beginning of the names of the classes of arrays with named rows
 llvmlite.binding.add_symbol(_NDARRAY, id(np.ndarray))
 # The head of every object ends with a pointer to the object's type.
 _HEAD: list[Any] = [
@@ -85,6 +88,14 @@ class ArrayArgument(types.Array):
 register_model(ArrayArgument)(models.ArrayModel)
 
 
+@with_names
+class RowsArgument(NamedRows, ArrayArgument):
+    """The same of an array with named rows, which must be of its class (rows.py)."""
+
+
+register_model(RowsArgument)(models.ArrayModel)
+
+
 def entry_signature(signature: str) -> Any:
     """`signature`, in Numba's notation, with an `ArrayArgument` for each array."""
     arguments, result = parsed(signature)
@@ -92,14 +103,17 @@ def entry_signature(signature: str) -> Any:
         if isinstance(each, types.Array) and isinstance(each.dtype, types.Record):
             record = record_of(each.dtype)
             llvmlite.binding.add_symbol(_RECORD + record.__name__, id(record.dtype))
-    return result(
-        *(
-            ArrayArgument(each.dtype, each.ndim, each.layout, not each.mutable)
-            if isinstance(each, types.Array)
-            else each
-            for each in arguments
-        )
-    )
+        if isinstance(each, RowsType):
+            llvmlite.binding.add_symbol(_ROWS + each.rows.__name__, id(each.rows))
+    return result(*map(_entry_type, arguments))
+
+
+def _entry_type(kind: Any) -> Any:
+    if isinstance(kind, RowsType):
+        return RowsArgument(kind.rows, kind.ndim)
+    if isinstance(kind, types.Array):
+        return ArrayArgument(kind.dtype, kind.ndim, kind.layout, not kind.mutable)
+    return kind
 
 
 @unbox(ArrayArgument)
@@ -113,9 +127,9 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
     with builder.if_then(is_array(builder, record, ndarray), likely=True):
         is_right = is_of(builder, record, kind)
         with builder.if_then(is_right, likely=True):
-            builder.store(cgutils.true_bit, fits)
             _read(builder, record, kind, array)
             array.parent = value
+            builder.store(_has_rows(builder, record, kind, array), fits)
     refused = builder.not_(builder.load(fits))
     with builder.if_then(refused, likely=False):
         c.pyapi.err_set_string("PyExc_TypeError", refusal(kind))
@@ -155,6 +169,20 @@ def is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Va
         of_class = symbol(builder.module, _RECORD + record_of(kind.dtype).__name__)
         checks.append(builder.icmp_unsigned("==", descr, of_class))
     return reduce(builder.and_, checks)
+
+
+def _has_rows(
+    builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument, array: Any
+) -> ir.Value:
+    """Tests if an array has the rows that its type names."""
+    if not isinstance(kind, RowsArgument):
+        return cgutils.true_bit
+    type_ = field(builder, record, ArrayRecord.type, POINTER)
+    of_class = builder.icmp_unsigned(
+        "==", type_, symbol(builder.module, _ROWS + kind.rows.__name__)
+    )
+    count = cgutils.unpack_tuple(builder, array.shape)[-2]
+    return builder.and_(of_class, builder.icmp_signed("==", count, count.type(kind.rows.count)))
 
 
 def _read(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument, array: Any) -> None:

@@ -24,9 +24,12 @@ from numba.np.numpy_support import as_dtype
 from rnea_control.jit.disk_cache import keep_on_disk
 from rnea_control.jit.fingerprint import fingerprint, module_digest, processor
 from rnea_control.jit.record import RECORDS, layouts, numba_type, record_of
+from rnea_control.jit.rows import NamedRows, RowsType, row_layouts, rows_types
 
 # Module with the code by which a kernel reads its arrays itself.
 ENTRY_MODULE = "rnea_control.jit.array_argument"
+# Modules whose code is a part of every kernel.
+_PARTS = ("rnea_control.jit.compilation", "rnea_control.jit.rows")
 
 EntrySignature = Callable[[str], Any]
 # Source, owner of the machine code, and address of each kernel, by its Python callable.
@@ -95,8 +98,10 @@ def compiled(
     if dispatcher is function:  # NUMBA_DISABLE_JIT
         return function
     of_entry = module_digest(ENTRY_MODULE) if entry_signature else "dispatch"
+    parts = [of_entry, *map(module_digest, _PARTS)]
     variant = (signature, entry_signature is None, sys.implementation.cache_tag, processor()[0])
-    stamp = fingerprint(function, options, signature, layouts(signature), of_entry)
+    of_names = layouts(signature), row_layouts(signature)
+    stamp = fingerprint(function, options, signature, of_names, parts)
     keep_on_disk(dispatcher, stamp, repr(variant))
     if entry_signature is None:
         entry = dispatched(dispatcher, signature)
@@ -112,9 +117,10 @@ def compiled(
 
 
 def parsed(signature: str) -> Any:
-    """Numba's types of the arguments and of the result of a signature in Numba's notation, where a
-    record has the name of its class."""
-    names = {**vars(types), **{name: numba_type(record) for name, record in RECORDS.items()}}
+    """Numba's types of the arguments and of the result of a signature in Numba's notation, where
+    records and arrays with named rows have the names of their classes."""
+    records = {name: numba_type(record) for name, record in RECORDS.items()}
+    names = {**vars(types), **records, **rows_types()}
     return sigutils.normalize_signature(eval(signature, {}, names))
 
 
@@ -156,6 +162,8 @@ def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
 def refusal(kind: types.Array) -> str:
     """Words for an argument that is not of this type."""
     wanted = "C-contiguous, writeable" if kind.mutable else "C-contiguous"
+    if isinstance(kind, NamedRows):
+        return f"not a {wanted} {kind.rows.__name__} of {kind.ndim} dimensions"
     of_record = isinstance(kind.dtype, types.Record)
     dtype = record_of(kind.dtype).__name__ if of_record else kind.dtype
     return f"not a {wanted} {dtype} array of {kind.ndim} dimensions"
@@ -166,6 +174,9 @@ def _is_of(array: Any, kind: types.Array, dtype: np.dtype) -> bool:
     C-contiguous, aligned, and writeable unless `kind` is read-only."""
     if not issubclass(type(array), np.ndarray) or array.ndim != kind.ndim:
         return False
+    if isinstance(kind, RowsType):
+        if type(array) is not kind.rows or array.shape[-2] != kind.rows.count:
+            return False
     if isinstance(kind.dtype, types.Record):
         if array.dtype is not record_of(kind.dtype).dtype:
             return False

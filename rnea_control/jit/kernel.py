@@ -25,7 +25,7 @@ from rnea_control.jit.proof import proven_entry
 _ENTRY = None if getattr(numba.config, "DISABLE_JIT", False) else proven_entry()
 READS_ARRAYS = _ENTRY is not None  # True if machine code reads NumPy's arrays itself
 
-# Numba's notation of the annotations of kernels.
+# Numba's notation of other annotations of kernels than classes of record.py and rows.py.
 _NOTATION = {
     **{"Vector": "f8[::1]", "Matrix": "f8[:,::1]", "Matrices": "f8[:,:,::1]"},
     **{"IntVector": "i8[::1]", "int": "i8", "float": "f8", "bool": "b1", "None": "void"},
@@ -89,6 +89,8 @@ def kernel_on_demand(
 
 
 def annotated(function: Callable[..., Any]) -> str:
-    """Signature of a function's annotations in Numba's notation."""
-    *arguments, result = (_NOTATION[kind] for kind in function.__annotations__.values())
+    """Signature of a function's annotations in Numba's notation. Records and arrays with named rows
+    keep the names of their classes."""
+    kinds = function.__annotations__.values()
+    *arguments, result = (_NOTATION.get(kind, kind) for kind in kinds)
     return f"{result}({', '.join(arguments)})"

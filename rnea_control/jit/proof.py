@@ -17,8 +17,10 @@ import llvmlite
 import numba
 import numpy as np
 
+from rnea_control.array_types import Vector
 from rnea_control.jit.compilation import ENTRY_MODULE, EntrySignature, compiled, objection
 from rnea_control.jit.record import Record
+from rnea_control.jit.rows import Rows
 
 # Environment variable that selects Numba's dispatch; 0 and an empty string do not.
 DISPATCH_VARIABLE = "RNEA_CONTROL_NUMBA_DISPATCH"
@@ -40,6 +42,20 @@ class OtherRecord(Record):
     count: int = 3
     given: bool = True
     value: float = 0.5
+
+
+class ProbeRows(Rows):
+    """Named rows of the probe."""
+
+    time: float
+    entries: Vector
+
+
+class OtherRows(Rows):
+    """Rows of another class, of the same size."""
+
+    entries: Vector
+    time: float
 
 
 class _Subclass(np.ndarray):
@@ -64,28 +80,36 @@ def _objection() -> str | None:
     for name, (module, known) in _KNOWN.items():
         if module.__version__.split(".")[0] not in known:
             return f"{name} {module.__version__} is of a major version that is not known"
-    signature = "f8(f8[:,::1], i8[::1], Array(u1, 1, 'C', True), u8[:,:,::1], ProbeRecord[::1])"
+    signature = "f8(f8[:,::1], i8[::1], Array(u1, 1, 'C', True), u8[:,:,::1], ProbeRecord[::1], ProbeRows)"
     entry = importlib.import_module(ENTRY_MODULE)
     if not all(map(entry.pointers_agree, (*_taken(), *_refused()))):
         return "NumPy keeps its arrays in another way"
     kernel = compiled(_probe, signature, False, entry.entry_signature)
     counts, words = np.zeros(13, np.int64), np.arange(24, dtype=np.uint64).reshape(2, 3, 4)
     octets = np.frombuffer(bytes(range(5)), np.uint8)  # read-only, as its argument
-    record = ProbeRecord()
+    record, named = ProbeRecord(), ProbeRows.zeros(2)
     for rows in _taken():
         of_rows = [*rows.shape, rows.size, *rows.strides]
         of_words = [*words.shape, words.size, *words.strides]
         total = float(rows[-1, -1]) + float(octets[-1]) + float(words[-1, -1, -1])
         record.reset()
-        right = kernel(rows, counts, octets, words, record.array) == total + 3.5
+        named.time, named.entries = 0.25, (0.0, 8.0)
+        right = kernel(rows, counts, octets, words, record.array, named) == total + 11.75
         if not right or counts.tolist() != [*of_rows, *of_words, octets.size]:
             return "the argument check reads an array wrong"
         if (record.count, record.known, record.value) != (4, False, -0.5):
             return "a kernel writes a record wrong"
-    good = (next(_taken()), counts, octets, words, record.array)
+        if named.tolist() != [[-1.0, 0.0], [7.0, 8.0]]:
+            return "a kernel writes named rows wrong"
+    good = (next(_taken()), counts, octets, words, record.array, named)
     others: tuple[Any, ...] = (None, 1.0, [[1.0]], np.ndarray, np.float64(1.0), octets.data)
     for place, taken in enumerate(good):
-        for wrong in (*_refused(), *others, *(each for each in good if each is not taken)):
+        more = [each for each in good if each is not taken]
+        if taken is named:
+            more += [OtherRows.zeros(2), named[1:], ProbeRows.zeros(2, 1), named.view(np.ndarray)]
+        elif place == 0:
+            more.pop()  # `named`, which is a matrix as well
+        for wrong in (*_refused(), *others, *more):
             try:
                 kernel(*good[:place], wrong, *good[place + 1 :])
             except TypeError:
@@ -94,9 +118,9 @@ def _objection() -> str | None:
     return None
 
 
-def _probe(rows: Any, counts: Any, octets: Any, words: Any, records: Any) -> float:
-    """Fills `counts` with all sizes and strides, changes the record, and returns the sum of the
-    last entries and of the former numbers of the record."""
+def _probe(rows: Any, counts: Any, octets: Any, words: Any, records: Any, named: Any) -> float:
+    """Fills `counts` with all sizes and strides, changes the record and the named rows, and returns
+    the sum of the last entries and of the former numbers of the record."""
     counts[0], counts[1] = rows.shape
     counts[2] = rows.size
     counts[3], counts[4] = rows.strides
@@ -109,6 +133,8 @@ def _probe(rows: Any, counts: Any, octets: Any, words: Any, records: Any) -> flo
     before = record.count + record.value if record.known else 0.0
     record.count, record.known, record.value = 4, False, -0.5
     numbers = rows[rows.shape[0] - 1, rows.shape[1] - 1] + octets[octets.shape[0] - 1]
+    before += named.entries[1] + named.time
+    named.time, named.entries[0] = -1.0, 7.0
     return numbers + float(last) + before
 
 
