@@ -24,7 +24,6 @@ from rnea_control.control import (
     Trajectory,
     TrajectorySettings,
 )
-from rnea_control.control.layout import LAST_TRAJECTORY_TIME, SCALING, SCALING_RATE
 from rnea_control.control.trajectory import LAG_TIME
 from rnea_control.control.waypoints import ACCELERATION, VELOCITY
 
@@ -95,7 +94,7 @@ class MotionCheck:
         now = c.snapshot()
         left = c.trajectory is not trajectory  # the arm left its tolerances
         if left:
-            now.rows[SCALING], now.rows[SCALING_RATE] = 1.0, STEEPEST  # of the stop
+            now.rows.scaling, now.rows.scaling_rate = 1.0, STEEPEST  # of the stop
         self._assert_continues(trajectory, before.rows, now.rows, t - self._t, left)
         self._t, self._rows = t, now.desired.copy()
         if before.motion is not None and now.motion is None:
@@ -219,14 +218,14 @@ class MotionCheck:
     def _assert_continues(
         self, trajectory: Trajectory, before: np.ndarray, now: np.ndarray, dt: float, left: bool
     ) -> None:
-        s0, s1 = before[LAST_TRAJECTORY_TIME, 0], now[LAST_TRAJECTORY_TIME, 0]
+        s0, s1 = before.last_trajectory_time, now.last_trajectory_time
         assert -self._clock_step <= s1 - s0 <= dt + self._clock_step
         for rows in (before, now):
-            assert 0.0 <= rows[SCALING, 0] <= 1.0
-        assert left or abs(now[SCALING, 0] - before[SCALING, 0]) <= STEEPEST * dt + 1e-15
+            assert 0.0 <= rows.scaling <= 1.0
+        assert left or abs(now.scaling - before.scaling) <= STEEPEST * dt + 1e-15
         speed, acceleration, jerk, effort = bounds(trajectory, s0, max(s1, s0))
-        sigma = min(max(now[SCALING, 0], before[SCALING, 0]) + STEEPEST * dt, 1.0)
-        rate = np.abs([before[SCALING_RATE, 0], now[SCALING_RATE, 0]]).max() + SHARPEST * dt
+        sigma = min(max(now.scaling, before.scaling) + STEEPEST * dt, 1.0)
+        rate = np.abs([before.scaling_rate, now.scaling_rate]).max() + SHARPEST * dt
         slack = self._clock_step
         a = acceleration * sigma**2 + speed * rate
         j = jerk * sigma**3 + 3.0 * acceleration * sigma * rate + speed * SHARPEST
@@ -240,14 +239,14 @@ class MotionCheck:
         self._assert_same(f1, f0, 1e-9 + effort * (s1 - s0 + slack))
 
     def _assert_rightly_ended(self, motion: Motion, rows: np.ndarray) -> None:
-        s, kind = rows[LAST_TRAJECTORY_TIME, 0], motion.ending.kind
+        s, kind = rows.last_trajectory_time, motion.ending.kind
         assert (kind == EndKind.PATH_TOLERANCE_VIOLATED) == (s < motion.end)
 
     def _scaled(self) -> np.ndarray:
         """What the trajectory followed now asks for at the time of the last step."""
         rows = self._controller.snapshot().rows
-        sigma, rate = rows[SCALING, 0], rows[SCALING_RATE, 0]
-        q, v, a, f = self._controller.trajectory.sampled(rows[LAST_TRAJECTORY_TIME, 0])
+        sigma, rate = rows.scaling, rows.scaling_rate
+        q, v, a, f = self._controller.trajectory.sampled(rows.last_trajectory_time)
         return np.array([q, v * sigma, a * sigma**2 + v * rate, f])
 
     def _modulo_turns(self, q: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -19,7 +19,6 @@ from rnea_control.control import (
     Waypoint,
     Waypoints,
 )
-from rnea_control.control.layout import BEHIND
 from rnea_control.model import RobotModel
 
 ARM = RobotModel.from_urdf_string(two_link_arm())
@@ -65,7 +64,7 @@ def following(
 
 def step(c: Controller, t: float, away: Sequence[float] | float = 0.0, fast=0.0) -> np.ndarray:
     """A step with the arm where it should be but for `away`, and `fast` too fast; its torques."""
-    s = t - c.snapshot().rows[BEHIND, 0]  # but for the scaling in this step
+    s = t - c.snapshot().rows.behind  # but for the scaling in this step
     q, v, _ = c.trajectory.at(s)
     v = v * c.speed_scaling
     tau = np.zeros(c.model.nv)

@@ -34,13 +34,13 @@ def _step(old: str, new: str) -> Mutant:
 MUTANTS = {
     "nothing": _watch("", ""),
     # Bound 1.
-    "no contradiction": _watch("CONTRADICTING_FOR, j] > LASTING", "CONTRADICTING_FOR, j] > 1e9"),
+    "no contradiction": _watch("contradicting_for[j] > LASTING", "contradicting_for[j] > 1e9"),
     "contradiction at once": _watch("LASTING = 0.015", "LASTING = -1.0"),
     "contradiction after long": _watch("LASTING = 0.015", "LASTING = 0.15"),
     "contradiction of one slow state": _watch("else min(h, LASTING))", "else h)"),
     "contradiction does not last": _watch(
         "        return 0.0\n    lasted",
-        "        return state[layout.CONTRADICTING_FOR, j]\n    lasted",
+        "        return state.contradicting_for[j]\n    lasted",
     ),
     "contradiction far too wide": _watch("CONTRADICTION = 0.02", "CONTRADICTION = 0.2"),
     "contradiction far too narrow": _watch("CONTRADICTION = 0.02", "CONTRADICTION = 0.002"),
@@ -55,13 +55,13 @@ MUTANTS = {
     "positions and velocities never forget": _watch("MEMORY = 0.1 ", "MEMORY = 100.0 "),
     "positions and velocities forget at once": _watch("MEMORY = 0.1 ", "MEMORY = 0.005 "),
     "turns of continuous joints count": _watch(
-        "shortest_way(settings, j, q[j] - state[layout.WATCHED_POSITION, j])",
-        "q[j] - state[layout.WATCHED_POSITION, j]",
+        "shortest_way(settings, j, q[j] - state.watched_position[j])",
+        "q[j] - state.watched_position[j]",
     ),
     "gaps start nothing anew": _watch("starts = not h > 0.0", "starts = False"),
     "gaps leave contradictions": _watch(
-        "state[layout.CONTRADICTING_FOR, j] = 0.0\n            state[layout.SMOOTH",
-        "state[layout.SMOOTH",
+        "state.contradicting_for[j] = 0.0\n            state.smooth",
+        "state.smooth",
     ),
     # Bounds 2 and 3.
     "no velocity bound": _watch("if abs(velocity) > bound + margin", "if False"),
@@ -85,7 +85,7 @@ MUTANTS = {
     "friction is contact": _watch("GROWTH * bound", "-1e9"),
     "contact only beyond all growth": _watch("GROWTH = 0.6", "GROWTH = 60.0"),
     "friction of the other direction": _watch(
-        "if way != state[layout.SLIDING_WAY, j] or not h > 0.0:", "if not h > 0.0:"
+        "if way != state.sliding_way[j] or not h > 0.0:", "if not h > 0.0:"
     ),
     "friction never drifts": _watch("FRICTION_DRIFT = 1.0", "FRICTION_DRIFT = 1e-9"),
     "friction drifts at once": _watch("FRICTION_DRIFT = 1.0", "FRICTION_DRIFT = 100.0"),
@@ -102,7 +102,7 @@ MUTANTS = {
     ),
     "collision on one side": _watch("if abs(residual) > bound:\n", "if residual > bound:\n"),
     "contact of a guided arm": _watch("== FREE and not guided", "== FREE"),
-    "contact of a stopped arm": _watch("n[layout.WATCH] == FREE and not guided", "not guided"),
+    "contact of a stopped arm": _watch("arm.watch == FREE and not guided", "not guided"),
     "external torque of one state": _watch(
         "return found if suspected else layout", "return found if True else layout"
     ),
@@ -112,22 +112,20 @@ MUTANTS = {
     "velocity without its noise": _arrest("NOISE_MARGIN = 2.0", "NOISE_MARGIN = 0.0"),
     "velocity with enormous noise": _arrest("NOISE_MARGIN = 2.0", "NOISE_MARGIN = 20.0"),
     # Which bounds there are, and what follows.
-    "model of a law without one": _watch(
-        "or MODEL_OF[int(settings[layout.LAW, 0])] == NO_MODEL", ""
-    ),
+    "model of a law without one": _watch("or MODEL_OF[int(settings.law)] == NO_MODEL", ""),
     "no bounds without a model": _watch(
         "    found = _unmodeled(settings, state)\n",
-        "    if MODEL_OF[int(settings[layout.LAW, 0])] == NO_MODEL:\n"
+        "    if MODEL_OF[int(settings.law)] == NO_MODEL:\n"
         "        return layout.UNDER_WAY\n    found = _unmodeled(settings, state)\n",
     ),
     "bounds of an arm that nobody commands": _watch(
-        "n[layout.WATCH] == UNWATCHED or n[layout.POWERLESS] != 0", "n[layout.POWERLESS] != 0"
+        "arm.watch == UNWATCHED or arm.powerless", "arm.powerless"
     ),
     "bounds of an arm that was let go": _watch(
-        "n[layout.WATCH] == UNWATCHED or n[layout.POWERLESS] != 0", "n[layout.WATCH] == UNWATCHED"
+        "arm.watch == UNWATCHED or arm.powerless", "arm.watch == UNWATCHED"
     ),
     "stopped arm tells": _watch(
-        "if n[layout.WATCH] == STOPPED:\n            return", "if False:\n            return"
+        "if arm.watch == STOPPED:\n            return", "if False:\n            return"
     ),
     "blocked arm is arrested": _watch(
         "found not in (layout.UNDER_WAY, layout.BLOCKED)", "found != layout.UNDER_WAY"
@@ -136,11 +134,11 @@ MUTANTS = {
     "arrest in vain is not told": _watch(
         "if helps else layout.LET_GO", "if True else layout.LET_GO"
     ),
-    "states after letting go are recorded": _watch("if n[layout.POWERLESS] == 0:", "if True:"),
+    "states after letting go are recorded": _watch("if not arm.powerless:", "if True:"),
     "record of another state": _watch(
-        "n[layout.RECORDED] % layout.RECORD_ROWS", "(n[layout.RECORDED] + 1) % layout.RECORD_ROWS"
+        "arm.recorded % layout.RECORD_ROWS", "(arm.recorded + 1) % layout.RECORD_ROWS"
     ),
-    "feedback stays small": _watch("    state[layout.FEEDBACK_SHARE, 0] = 1.0\n", ""),
+    "feedback stays small": _watch("    state.feedback_share = 1.0\n", ""),
     # The arrest.
     "arrest without an end": _arrest("    if over:\n", "    if False:\n"),
     "arrest ends with the first slow joint": _arrest(
@@ -152,7 +150,7 @@ MUTANTS = {
     "joint may gain nothing at first": _arrest("GAIN = 0.4", "GAIN = 0.0"),
     "joint may gain all at first": _arrest("GAIN = 0.4", "GAIN = 40.0"),
     "gain for ever": _arrest("before + GAIN if since < 0.0 else peak", "before + GAIN"),
-    "no peak": _arrest("state[layout.ARREST_PEAK, j] = max(peak, speed)", "pass"),
+    "no peak": _arrest("state.arrest_peak[j] = max(peak, speed)", "pass"),
     "slow joints are lively": _arrest("LIVELY = 0.3", "LIVELY = 0.1"),
     "lively joints are slow": _arrest("LIVELY = 0.3", "LIVELY = 3.0"),
     "braking acts at once": _arrest("REACTION = 0.03 ", "REACTION = 0.0 "),
@@ -168,42 +166,38 @@ MUTANTS = {
     ),
     "arrest for ever": _arrest("or too_long", ""),
     "arrest is short": _arrest("LONGEST_ARREST = 0.5", "LONGEST_ARREST = 0.2"),
-    "velocities alone tell the speed": _arrest(
-        "if state[layout.CONTRADICTING_FOR, j] > 0.0:", "if False:"
-    ),
-    "joint of the finding": _arrest("state[layout.VIOLATING_JOINT, 0] = j", "pass"),
-    "speed of the finding": _arrest("state[layout.VIOLATION, 0] = speed", "pass"),
-    "speed before, of the finding": _arrest("state[layout.VIOLATED_TOLERANCE, 0] = before", "pass"),
+    "velocities alone tell the speed": _arrest("if state.contradicting_for[j] > 0.0:", "if False:"),
+    "joint of the finding": _arrest("state.violating_joint = j", "pass"),
+    "speed of the finding": _arrest("state.violation = speed", "pass"),
+    "speed before, of the finding": _arrest("state.violated_tolerance = before", "pass"),
     # Letting go.
     "fade is a jump": _release("change = limit * dt / RELEASE_TIME", "change = 1e9"),
     "no fade": _release("change = limit * dt / RELEASE_TIME", "change = 0.0"),
     "fade over half a second": _arrest("RELEASE_TIME = 0.02", "RELEASE_TIME = 0.5"),
-    "damping drives": _release(
-        "-state[layout.LET_GO_DAMPING, j] * v[j]", "state[layout.LET_GO_DAMPING, j] * v[j]"
-    ),
+    "damping drives": _release("-state.let_go_damping[j] * v[j]", "state.let_go_damping[j] * v[j]"),
     "damping of predictions": _release("if not predicted:", "if True:"),
     "damping beyond the effort limit": _release(
-        "min(max(-state[layout.LET_GO_DAMPING, j] * v[j], -limit), limit)",
-        "-state[layout.LET_GO_DAMPING, j] * v[j]",
+        "min(max(-state.let_go_damping[j] * v[j], -limit), limit)",
+        "-state.let_go_damping[j] * v[j]",
     ),
     "no damping": _release("if not predicted:", "if False:"),
     "unknown torque": _release(
         "        if not math.isfinite(last):\n            last = 0.0\n        tau", "        tau"
     ),
     "torque after letting go": _step(
-        "    if n[layout.POWERLESS] != 0:\n        output", "    if False:\n        output"
+        "    if arm.powerless:\n        output", "    if False:\n        output"
     ),
-    "letting go is forgotten": _step("n[layout.POWERLESS] = 1", "pass"),
+    "letting go is forgotten": _step("arm.powerless = True", "pass"),
     "violating joint is damped": _step(
-        "state[layout.LET_GO_DAMPING, int(state[layout.VIOLATING_JOINT, 0])] = 0.0", "pass"
+        "state.let_go_damping[int(state.violating_joint)] = 0.0", "pass"
     ),
     "violated bound brakes nothing": _step(
-        "        _stop(n, settings, state, t, q, v)\n", "        pass\n"
+        "        _stop(arm, settings, state, t, q, v)\n", "        pass\n"
     ),
-    "shaking keeps the feedback": _step("FEEDBACK_SHARE, 0] *= 0.5", "FEEDBACK_SHARE, 0] *= 1.0"),
+    "shaking keeps the feedback": _step("feedback_share *= 0.5", "feedback_share *= 1.0"),
     "shaking for ever": _step("LEAST_FEEDBACK = 0.1 ", "LEAST_FEEDBACK = -1.0 "),
     "shaking is let go at once": _step("LEAST_FEEDBACK = 0.1 ", "LEAST_FEEDBACK = 0.6 "),
-    "own law shakes less": _step("== layout.SHAKEN and n[layout.BRACED] != 0", "== layout.SHAKEN"),
+    "own law shakes less": _step("== layout.SHAKEN and arm.braced != 0", "== layout.SHAKEN"),
     "caught arm is not arrested": _step(
         "        arrest.begin_from(in_force, state, request.now, measured[1])\n", ""
     ),

@@ -23,7 +23,6 @@ from rnea_control.control import (
     Gains,
     SafetySettings,
     TrajectorySettings,
-    layout,
 )
 from rnea_control.control.belief import MOVING
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
@@ -186,11 +185,11 @@ class History:
             row[rng.integers(NV)] = value
         jump = bool(np.abs(q[[0, 2]]).max() == 40.0)
         safety, rows = c.settings.safety, c.snapshot().rows
-        checked = safety.check_jumps and self.t >= rows[layout.LAST_MEASURED, 0]
+        checked = safety.check_jumps and self.t >= rows.last_measured
         twin = self._without_limits(rows, q, v)
         tau = np.full(NV, UNTOUCHED)
         gave_way, told, motion = c.gave_way, c.time, c.motion
-        starts = math.isnan(rows[layout.BLEND_START, 0])
+        starts = math.isnan(rows.blend_start)
         try:
             c.step(self.t, q, v, tau)
         except TorqueError:
@@ -201,21 +200,21 @@ class History:
         except ControllerError:
             self.seen["refused state"] += 1
             self._require((tau == UNTOUCHED).all(), "a refused state has changed the torques")
-            frozen = (q == rows[layout.LAST_POSITION]).all() and np.abs(v).max() > MOVING
+            frozen = (q == rows.last_position).all() and np.abs(v).max() > MOVING
             self._require(bad or self.astray or frozen, "a good state was refused")
             self.astray = self.astray or bad  # one refused as frozen is remembered
             return
         was_astray, self.astray = self.astray, bad or (self.astray and checked)
         self._require(np.isfinite(q).all() and np.isfinite(v).all(), "a bad state was taken")
         noticeable = jump and checked and not was_astray
-        seldom = self.t - rows[layout.LAST_MEASURED, 0] > 1.0
+        seldom = self.t - rows.last_measured > 1.0
         self._require(seldom or not noticeable, "a jump was taken")
         self._check(tau, told, q, v)
         now = c.snapshot().rows
-        blends = starts and safety.blend_time > 0.0 and np.isfinite(rows[layout.COMMAND]).all()
-        if blends and np.abs(now[layout.BLEND_OFFSET]).max() < 1e6:
+        blends = starts and safety.blend_time > 0.0 and np.isfinite(rows.command).all()
+        if blends and np.abs(now.blend_offset).max() < 1e6:
             slow = np.abs(v) <= self.model.velocity_limit * safety.velocity_limit_scale
-            same = np.allclose(now[layout.TORQUE][slow], rows[layout.COMMAND][slow])
+            same = np.allclose(now.torque[slow], rows.command[slow])
             self._require(same, "a step at the start")
             self.seen["blend"] += 1
         if not starts:  # then the torque in force is kept, whatever the limits ask for
@@ -272,7 +271,7 @@ class History:
         if twin is None:
             return
         rows = self.c.snapshot().rows
-        pushed = rows[layout.TORQUE] - twin[0]
+        pushed = rows.torque - twin[0]
         for j in np.nonzero(twin[1])[0]:
             self.seen["push"] += 1
             self._require(pushed[j] * twin[1][j] > 0.0, "not pushed back")
@@ -286,13 +285,13 @@ class History:
             return None
         c, safety, model = self.c, self.c.settings.safety, self.model
         settings = c._settings_in_force.copy()
-        settings[layout.MARGIN], settings[layout.VELOCITY_LIMIT] = 0.0, math.inf
+        settings.margin, settings.velocity_limit = 0.0, math.inf
         state, tau = rows.copy(), np.zeros(NV)
-        numbers, _, tolerances, *_ = c.arrays
-        step(numbers, settings, tolerances, state, self.t, q, v, tau, False)
+        arm = c.arm.array.copy()[0]
+        step(arm, settings, c.arrays.tolerances, state, self.t, q, v, tau, False)
         margin = np.minimum(safety.position_margin, 0.1 * (model.upper - model.lower))
         where = np.zeros(NV)
-        desired, rate = state[layout.DESIRED_POSITION], state[layout.DESIRED_VELOCITY]
+        desired, rate = state.desired_position, state.desired_velocity
         if c.guided:
             desired, rate = np.zeros(NV), np.zeros(NV)
         for j in range(NV):
@@ -308,19 +307,19 @@ class History:
                     return None  # it may be pushed or not
             if abs(v[j]) > model.velocity_limit[j] * safety.velocity_limit_scale:
                 where[j] -= np.sign(v[j])
-        if np.count_nonzero(where) != 1 or not np.isfinite(state[layout.TORQUE]).all():
+        if np.count_nonzero(where) != 1 or not np.isfinite(state.torque).all():
             return None
-        if np.abs(state[layout.TORQUE]).max() > 1e6:
+        if np.abs(state.torque).max() > 1e6:
             return None  # where rounding hides the push
-        return state[layout.TORQUE], where
+        return state.torque, where
 
     def _check_giving_way(self, gave_way: bool, q: np.ndarray) -> None:
         """The desired position is taken from the arm when it is too far off, or torque has been at
         its limit for too long."""
         c, safety = self.c, self.c.settings.safety
         rows = c.snapshot().rows
-        off = (np.abs(rows[layout.POSITION_ERROR]) > safety.max_position_error).any()
-        since = rows[layout.SATURATED_SINCE].max()
+        off = (np.abs(rows.position_error) > safety.max_position_error).any()
+        since = rows.saturated_since.max()
         if gave_way:
             self.seen["gave way"] += 1
             self._require(c.motion is None, "gave way, but goes on moving")

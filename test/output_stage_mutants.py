@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import output_histories
 
-from rnea_control.control import belief, layout, output_stage, step
+from rnea_control.control import belief, output_stage, step
 
 # Those that notice what few others do come first.
 FIRST = (0, 32, 11, 5, 6)
@@ -24,13 +24,13 @@ Stage = Callable[..., Any]
 Break = Callable[[Stage], Stage]
 
 
-def with_setting(row: int, value: Callable[..., Any]) -> Break:
-    """With another row of the settings: `value` of the row and of the stage's other arguments."""
+def with_setting(name: str, value: Callable[..., Any]) -> Break:
+    """With another value of a setting: `value` of it and of the stage's other arguments."""
 
     def break_it(stage: Stage) -> Stage:
         def broken(settings: np.ndarray, *others: Any) -> Any:
             settings = settings.copy()
-            settings[row] = value(settings[row], *others)
+            setattr(settings, name, value(getattr(settings, name), *others))
             return stage(settings, *others)
 
         return broken
@@ -38,8 +38,8 @@ def with_setting(row: int, value: Callable[..., Any]) -> Break:
     return break_it
 
 
-def without(row: int, value: float = np.inf) -> Break:
-    return with_setting(row, lambda *_: value)
+def without(name: str, value: float = np.inf) -> Break:
+    return with_setting(name, lambda *_: value)
 
 
 def answering(answer: Any) -> Break:
@@ -50,8 +50,8 @@ def answering(answer: Any) -> Break:
 def outward(stage: Stage) -> Stage:
     def broken(settings: np.ndarray, state: np.ndarray, q: np.ndarray, *others: Any) -> bool:
         found = stage(settings, state, q, *others)
-        wanted = state[layout.LIMIT_ACCELERATION]
-        wanted[:] = np.where(q > settings[layout.SOFT_UPPER], np.abs(wanted), wanted)
+        wanted = state.limit_acceleration
+        wanted[:] = np.where(q > settings.soft_upper, np.abs(wanted), wanted)
         return found
 
     return broken
@@ -59,7 +59,7 @@ def outward(stage: Stage) -> Stage:
 
 def trusting_gravity(stage: Stage) -> Stage:
     def broken(settings: np.ndarray, state: np.ndarray, v: np.ndarray) -> None:
-        torque, gravity = state[layout.TORQUE], state[layout.GRAVITY_TORQUE]
+        torque, gravity = state.torque, state.gravity_torque
         neither = ~np.isfinite(torque) & ~np.isfinite(gravity)
         stage(settings, state, v)
         torque[neither] = np.nan
@@ -69,7 +69,7 @@ def trusting_gravity(stage: Stage) -> Stage:
 
 def over_a_whole_gap(stage: Stage) -> Stage:
     def broken(settings: np.ndarray, state: np.ndarray, *others: Any) -> Any:
-        state[layout.RATE_STEP] = np.inf
+        state.rate_step = np.inf
         return stage(settings, state, *others)
 
     return broken
@@ -78,44 +78,44 @@ def over_a_whole_gap(stage: Stage) -> Stage:
 def forgetful(stage: Stage) -> Stage:
     def broken(settings: np.ndarray, state: np.ndarray, *others: Any) -> Any:
         found = stage(settings, state, *others)
-        state[layout.COMMAND] = state[layout.TORQUE]
+        state.command = state.torque
         return found
 
     return broken
 
 
 one_sided_saturation = with_setting(
-    layout.EFFORT_LIMIT,
-    lambda limit, state, *_: np.where(state[layout.TORQUE] < 0.0, np.inf, limit),
+    "effort_limit",
+    lambda limit, state, *_: np.where(state.torque < 0.0, np.inf, limit),
 )
 one_sided_rate = with_setting(
-    layout.TORQUE_RATE_LIMIT,
-    lambda rate, state, *_: np.where(state[layout.TORQUE] < state[layout.COMMAND], np.inf, rate),
+    "torque_rate_limit",
+    lambda rate, state, *_: np.where(state.torque < state.command, np.inf, rate),
 )
 # Name: the stage, by its name in output_stage.py, belief.py or step.py, and how it is broken.
 MUTANTS: dict[str, tuple[str, Break]] = {
     "nothing": ("output_stage", lambda stage: stage),
     "soft upper limit pushes outward": ("limit_acceleration", outward),
-    "no soft lower limit": ("limit_acceleration", without(layout.SOFT_LOWER, -np.inf)),
+    "no soft lower limit": ("limit_acceleration", without("soft_lower", -np.inf)),
     "no soft limit where the desired position is beyond it": (
         "limit_acceleration",
         with_setting(
-            layout.SOFT_UPPER,
-            lambda high, state, *_: np.where(state[layout.DESIRED_POSITION] > high, np.inf, high),
+            "soft_upper",
+            lambda high, state, *_: np.where(state.desired_position > high, np.inf, high),
         ),
     ),
-    "no braking beyond the velocity limit": ("limit_acceleration", without(layout.VELOCITY_LIMIT)),
-    "driven on beyond the velocity limit": ("fall_back", without(layout.VELOCITY_LIMIT)),
+    "no braking beyond the velocity limit": ("limit_acceleration", without("velocity_limit")),
+    "driven on beyond the velocity limit": ("fall_back", without("velocity_limit")),
     "no finite check": ("torques_are_finite", answering(True)),
     "gravity torque that is not finite": ("fall_back", trusting_gravity),
-    "no saturation": ("output_stage", without(layout.EFFORT_LIMIT)),
+    "no saturation": ("output_stage", without("effort_limit")),
     "saturation on one side": ("output_stage", one_sided_saturation),
-    "no rate limit": ("output_stage", without(layout.TORQUE_RATE_LIMIT)),
+    "no rate limit": ("output_stage", without("torque_rate_limit")),
     "rate limit for a rising torque only": ("output_stage", one_sided_rate),
     "rate limit of a whole gap": ("output_stage", over_a_whole_gap),
     "rate limit from what was asked for": ("output_stage", forgetful),
-    "no saturation timeout": ("output_stage", without(layout.SATURATION_TIMEOUT)),
-    "no bound of the position error": ("violated", answering(False)),
+    "no saturation timeout": ("output_stage", without("saturation_timeout")),
+    "no bound of the position error": ("violated_position", answering(False)),
     "no blend": ("blend", answering(None)),
     "limits without a torque": ("add_limit_torques", answering(None)),
     "states that are not finite": ("is_finite", answering(True)),

@@ -21,7 +21,6 @@ from rnea_control.control import (
     SupervisionSettings,
     Supervisor,
     Waypoints,
-    layout,
 )
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.model import RobotModel
@@ -144,7 +143,7 @@ class SupervisedArm:
         assert np.isfinite(self.tau).all()
         assert (np.abs(self.tau) <= self.controller.effort_limit).all()
         if self._last is not None:
-            rate = self.controller.arrays[1][0, layout.TORQUE_RATE_LIMIT]
+            rate = self.controller.arrays.settings[0].torque_rate_limit
             least = float((np.abs(self.tau - self._last[1]) / rate).max())  # time that it takes
             assert least <= (self.t - self._last[0]) * (1.0 + 1e-6) + 1e-12
         self._last = self.t, self.tau.copy()

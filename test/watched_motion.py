@@ -50,7 +50,7 @@ class WatchedMotion:
 
     Attributes:
         q, v: the state of the arm, shape (nv,).
-        rows, numbers: see layout.py.
+        arm, rows: see layout.py.
         rng: of the noise.
     """
 
@@ -64,8 +64,9 @@ class WatchedMotion:
         limits = replace(default_safety(model), **safety)
         settings = ControllerSettings(Gains.uniform(model.nv, 0.0, 0.0), law, safety=limits)
         self.controller = Controller(model, settings)
-        self.numbers, self.settings, _, self.rows, _ = self.controller.arrays
-        self.numbers[layout.WATCH] = bounds.FREE
+        self.arm, self.rows = self.controller.arm, self.controller.rows
+        self.settings = self.controller.arrays.settings
+        self.arm.watch = bounds.FREE
         self.h, self.t, self.rng = h, 5.0, np.random.default_rng(0)
         self.q, self.v = START.copy(), np.zeros(model.nv)
         self._model, self._workspace = model, Workspace(model)
@@ -101,25 +102,26 @@ class WatchedMotion:
             middle = 0.5 * (v + self.v)
             q, a = self.q + 0.5 * self.h * middle, (v - self.v) / self.h
             torque = rnea(self._model, self._workspace, q, middle, a, np.zeros(len(q))) - push
-            self.rows[[layout.LAST_COMMAND, layout.COMMAND]] = torque
+            self.rows.last_command = self.rows.command = torque
             self.q, self.v, self.t = self.q + self.h * middle, v, self.t + self.h
             seen = measured(k, self.q.copy(), self.v + noise * self.rng.standard_normal(len(v)))
             kind = self._watch(*seen, wanted)
             if kind != layout.UNDER_WAY:
-                row = self.rows[layout.VIOLATING_JOINT : layout.VIOLATED_TOLERANCE + 1, 0]
-                return Found(kind, now, int(row[0]), float(row[2]), float(row[3]))
+                rows = self.rows
+                joint = int(rows.violating_joint)
+                return Found(kind, now, joint, rows.violation, rows.violated_tolerance)
         return Found(layout.UNDER_WAY, seconds, -1, 0.0, 0.0)
 
     def expect_noise(self, velocity: float, residual: float = 0.0) -> None:
         """Tells the bounds of noise, [rad/s] and [Nm]."""
-        self.rows[layout.VELOCITY_NOISE] = velocity
-        self.rows[layout.RESIDUAL_NOISE] = residual
+        self.rows.velocity_noise = velocity
+        self.rows.residual_noise = residual
 
     @property
     def arresting(self) -> bool:
         return self.controller.arresting
 
     def _watch(self, q: np.ndarray, v: np.ndarray, desired: np.ndarray) -> int:
-        self.rows[layout.DESIRED_VELOCITY] = desired
-        self.rows[layout.VELOCITY_ERROR] = desired - v
-        return bounds.watch(self.numbers, self.settings[0], self.rows, self.t, q, v)
+        self.rows.desired_velocity = desired
+        self.rows.velocity_error = desired - v
+        return bounds.watch(self.arm.array[0], self.settings[0], self.rows, self.t, q, v)

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import Matrix, Vector
-from rnea_control.control import layout
+from rnea_control.array_types import Vector
+from rnea_control.control.layout import Settings, State
 from rnea_control.jit.inlining import inlined
 
 SLOW = 0.1  # speed below which a joint has been arrested
@@ -32,70 +32,70 @@ NOISE_MARGIN = 2.0  # standard deviations of the velocity noise that a smoothed 
 
 
 @inlined
-def smooth_velocity(state: Matrix, j: int) -> float:
+def smooth_velocity(state: State, j: int) -> float:
     """Smoothed velocity of joint j [rad/s] or [m/s]."""
-    return state[layout.DESIRED_VELOCITY, j] - state[layout.SMOOTH_VELOCITY_ERROR, j]
+    return state.desired_velocity[j] - state.smooth_velocity_error[j]
 
 
 @inlined
-def noise_margin(state: Matrix, j: int, unknown: float = 0.0) -> float:
+def noise_margin(state: State, j: int, unknown: float = 0.0) -> float:
     """Speed of joint j that may be noise; `unknown`: the noise while it is not measured, all
     [rad/s] or [m/s]."""
-    noise = state[layout.VELOCITY_NOISE, j]
+    noise = state.velocity_noise[j]
     return NOISE_MARGIN * (unknown if math.isnan(noise) else noise)
 
 
 @inlined
-def speed_of(settings: Matrix, state: Matrix, j: int) -> float:
+def speed_of(settings: Settings, state: State, j: int) -> float:
     """Speed of joint j; by its positions too, where its velocities contradict them."""
     fastest = abs(smooth_velocity(state, j)) - noise_margin(state, j)
-    if state[layout.CONTRADICTING_FOR, j] > 0.0:
-        fastest = max(fastest, abs(state[layout.POSITION_RATE, j]))
-    return max(fastest, 0.0) / settings[layout.REFERENCE_SPEED, j]
+    if state.contradicting_for[j] > 0.0:
+        fastest = max(fastest, abs(state.position_rate[j]))
+    return max(fastest, 0.0) / settings.reference_speed[j]
 
 
 @inlined
-def begin(settings: Matrix, state: Matrix, t: float) -> None:
+def begin(settings: Settings, state: State, t: float) -> None:
     """Begins an arrest at time `t` [s], from the present speeds."""
-    state[layout.BRAKED_SINCE, 0] = t + REACTION
+    state.braked_since = t + REACTION
     for j in range(state.shape[1]):
-        state[layout.ARREST_SPEED, j] = speed_of(settings, state, j)
-        state[layout.ARREST_PEAK, j] = state[layout.ARREST_SPEED, j]
+        state.arrest_speed[j] = speed_of(settings, state, j)
+        state.arrest_peak[j] = state.arrest_speed[j]
 
 
 @inlined
-def begin_from(settings: Matrix, state: Matrix, t: float, v: Vector) -> None:
+def begin_from(settings: Settings, state: State, t: float, v: Vector) -> None:
     """Begins an arrest at time `t` [s] of an arm caught with velocities `v`, shape (nv,)."""
-    state[layout.BRAKED_SINCE, 0] = t + FIRST_REACTION
+    state.braked_since = t + FIRST_REACTION
     for j in range(state.shape[1]):
-        state[layout.ARREST_SPEED, j] = abs(v[j]) / settings[layout.REFERENCE_SPEED, j]
-        state[layout.ARREST_PEAK, j] = state[layout.ARREST_SPEED, j]
+        state.arrest_speed[j] = abs(v[j]) / settings.reference_speed[j]
+        state.arrest_peak[j] = state.arrest_speed[j]
 
 
 @inlined
-def helps(settings: Matrix, state: Matrix, t: float) -> bool:
+def helps(settings: Settings, state: State, t: float) -> bool:
     """Checks an arrest at time `t` [s]: false if braking does not help, with the joint in row
     VIOLATING_JOINT, its speed and that at the beginning. Ends an arrest that is over."""
-    since, over = t - state[layout.BRAKED_SINCE, 0], True
+    since, over = t - state.braked_since, True
     fastest = 0.0
     for j in range(state.shape[1]):
-        fastest = max(fastest, state[layout.ARREST_PEAK, j])
+        fastest = max(fastest, state.arrest_peak[j])
     # A joint may be moved by the braking of a faster one.
     coupled = COUPLING * fastest
     for j in range(state.shape[1]):
-        speed, before = speed_of(settings, state, j), state[layout.ARREST_SPEED, j]
-        peak = state[layout.ARREST_PEAK, j]
+        speed, before = speed_of(settings, state, j), state.arrest_speed[j]
+        peak = state.arrest_peak[j]
         over &= speed <= SLOW
         bound = max(LIVELY, coupled, before + GAIN if since < 0.0 else peak)
         not_slower = since > EFFECT and speed >= max(UNHURRIED, coupled, peak)
         too_long = since > LONGEST_ARREST and speed > LIVELY
         if speed > bound or not_slower or too_long:
-            state[layout.VIOLATING_JOINT, 0] = j
-            state[layout.VIOLATION, 0] = speed
-            state[layout.VIOLATED_TOLERANCE, 0] = before
+            state.violating_joint = j
+            state.violation = speed
+            state.violated_tolerance = before
             return False
         if since < 0.0:
-            state[layout.ARREST_PEAK, j] = max(peak, speed)
+            state.arrest_peak[j] = max(peak, speed)
     if over:
-        state[layout.BRAKED_SINCE, 0] = math.nan
+        state.braked_since = math.nan
     return True

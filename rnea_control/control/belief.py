@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import Matrix, Vector
-from rnea_control.control import laws, layout
+from rnea_control.array_types import Vector
+from rnea_control.control import laws
+from rnea_control.control.layout import Settings, State
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 
@@ -35,80 +36,80 @@ def is_finite(t: float, q: Vector, v: Vector) -> bool:
 
 
 @inlined
-def jumping_joint(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> int:
+def jumping_joint(settings: Settings, state: State, t: float, q: Vector, v: Vector) -> int:
     """The first joint that is further from the last believed state than it can have moved, or that
     goes on from one that was not believed; -1 for none.
 
     It can move at its velocity limit, or as fast as either state says: an arm that falls is faster
     than its limit. From a state that was not believed it goes on as fast as it says.
     """
-    dt = t - state[layout.LAST_MEASURED, 0]
-    if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
+    dt = t - state.last_measured
+    if settings.check_jumps == 0.0 or not dt >= 0.0:
         return -1
-    since = t - state[layout.DOUBTED_AT, 0]
+    since = t - state.doubted_at
     jumping, goes_on = -1, since >= 0.0
     for j in range(q.shape[0]):
-        speed = max(abs(v[j]), abs(state[layout.LAST_VELOCITY, j]))
-        speed = max(speed, settings[layout.STATE_VELOCITY_LIMIT, j])
-        moved = abs(laws.shortest_way(settings, j, q[j] - state[layout.LAST_POSITION, j]))
+        speed = max(abs(v[j]), abs(state.last_velocity[j]))
+        speed = max(speed, settings.state_velocity_limit[j])
+        moved = abs(laws.shortest_way(settings, j, q[j] - state.last_position[j]))
         if jumping < 0 and moved > JUMP_SLACK + JUMP_FACTOR * speed * dt:
             jumping = j
-        moved = abs(laws.shortest_way(settings, j, q[j] - state[layout.DOUBTED_POSITION, j]))
+        moved = abs(laws.shortest_way(settings, j, q[j] - state.doubted_position[j]))
         goes_on &= moved <= JUMP_SLACK + JUMP_FACTOR * abs(v[j]) * since
     if jumping < 0 and goes_on:
-        jumping = int(state[layout.JUMPING_JOINT, 0])
+        jumping = int(state.jumping_joint)
     if jumping >= 0:
-        state[layout.JUMPING_JOINT, 0] = jumping
-        state[layout.DOUBTED_AT, 0] = t
+        state.jumping_joint = jumping
+        state.doubted_at = t
         for j in range(q.shape[0]):
-            state[layout.DOUBTED_POSITION, j] = q[j]
+            state.doubted_position[j] = q[j]
     return jumping
 
 
 @inlined
-def is_frozen(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> bool:
+def is_frozen(settings: Settings, state: State, t: float, q: Vector, v: Vector) -> bool:
     """Whether no position has changed for so long that a joint must have moved."""
-    dt = t - state[layout.LAST_MEASURED, 0]
-    if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
+    dt = t - state.last_measured
+    if settings.check_jumps == 0.0 or not dt >= 0.0:
         return False
     moved, fastest = False, 0.0
     for j in range(q.shape[0]):
-        moved |= q[j] != state[layout.LAST_POSITION, j]
+        moved |= q[j] != state.last_position[j]
         fastest = max(fastest, abs(v[j]))
     if moved or fastest < MOVING:
-        state[layout.STANDSTILL, 0] = 0.0
+        state.standstill = 0.0
         return False
-    state[layout.STANDSTILL, 0] += fastest * dt
-    return state[layout.STANDSTILL, 0] > LONGEST_STANDSTILL
+    state.standstill += fastest * dt
+    return state.standstill > LONGEST_STANDSTILL
 
 
 @inlined
-def remember(state: Matrix, t: float, q: Vector, v: Vector) -> None:
+def remember(state: State, t: float, q: Vector, v: Vector) -> None:
     """Keeps a believed state for the next check."""
-    state[layout.LAST_MEASURED, 0] = t
-    state[layout.DOUBTED_AT, 0] = state[layout.RESTS_SINCE, 0] = math.nan
+    state.last_measured = t
+    state.doubted_at = state.rests_since = math.nan
     for j in range(q.shape[0]):
-        state[layout.LAST_POSITION, j] = q[j]
-        state[layout.LAST_VELOCITY, j] = v[j]
+        state.last_position[j] = q[j]
+        state.last_velocity[j] = v[j]
 
 
 @inlined
-def watch_rest(state: Matrix, t: float, v: Vector) -> None:
+def watch_rest(state: State, t: float, v: Vector) -> None:
     """Keeps since when an arm that is only predicted has been at rest, at the end of its path."""
-    rests = state[layout.LAST_TRAJECTORY_TIME, 0] >= state[layout.PATH_END, 0]
+    rests = state.last_trajectory_time >= state.path_end
     for j in range(v.shape[0]):
         rests &= not abs(v[j]) > MOVING
     if not rests:
-        state[layout.RESTS_SINCE, 0] = math.nan
-    elif math.isnan(state[layout.RESTS_SINCE, 0]):
-        state[layout.RESTS_SINCE, 0] = t
+        state.rests_since = math.nan
+    elif math.isnan(state.rests_since):
+        state.rests_since = t
 
 
 @inlined
-def believe(state: Matrix) -> None:
+def believe(state: State) -> None:
     """Takes the next state for true, wherever it is."""
-    state[layout.LAST_MEASURED, 0] = state[layout.DOUBTED_AT, 0] = math.nan
-    state[layout.RESTS_SINCE, 0] = math.nan
+    state.last_measured = state.doubted_at = math.nan
+    state.rests_since = math.nan
 
 
 # `jumping_joint` by itself, for a state that is not stepped.

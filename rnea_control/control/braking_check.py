@@ -23,12 +23,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntVector, Matrices, Matrix
+from rnea_control.array_types import FloatArray, Matrix, RecordArray
 from rnea_control.control import layout, motion_watch, step
 from rnea_control.control.arrest import SLOW
 from rnea_control.control.controller import Controller
 from rnea_control.control.laws import robot_of
-from rnea_control.control.motion import Act, ending
+from rnea_control.control.layout import Arm, Settings, SettingsStack, State
+from rnea_control.control.motion import Act, ToleranceRows, ending
 from rnea_control.control.settings import ControllerSettings, SafetySettings, reference_speed
 from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.dynamics.crba import mass_matrix
@@ -71,27 +72,27 @@ class Candidate(NamedTuple):
     settings: ControllerSettings
 
 
-_advance = linked(step.step_once)
+_advance = linked(step.step_once, step.STEP_ONCE)
 
 
 @inlined
-def _move(n: IntVector, settings: Matrix, arm: Matrix, h: float) -> None:
-    """Moves the simulated arm on by `h` [s] with the torques in row APPLIED, without friction,
+def _move(arm: Arm, settings: Settings, simulated: Matrix, h: float) -> None:
+    """Moves the simulated arm on by `h` [s] with the torques in `APPLIED`, without friction,
     which would help."""
-    nv = arm.shape[1]
-    bodies, memory, matrix = robot_of(n, nv)
-    q, v, a = arm[_POSITION], arm[_VELOCITY], arm[_ACCELERATION]
+    nv = simulated.shape[1]
+    bodies, memory, matrix = robot_of(arm, nv)
+    q, v, a = simulated[_POSITION], simulated[_VELOCITY], simulated[_ACCELERATION]
     steps = max(math.ceil(h / INTEGRATION_STEP - 1e-6), 1)
     for _ in range(steps):
-        outward_pass(bodies, memory, q, v, arm[_ZERO])
+        outward_pass(bodies, memory, q, v, simulated[_ZERO])
         inward_pass(bodies, memory, a)
         for j in range(nv):
-            a[j] = arm[_APPLIED, j] - a[j]
-        if settings[layout.HARDWARE_ADDS_GRAVITY, 0] != 0.0:
+            a[j] = simulated[_APPLIED, j] - a[j]
+        if settings.hardware_adds_gravity != 0.0:
             gravity_outward_pass(bodies, memory, q)
-            inward_pass(bodies, memory, arm[_TORQUE])
+            inward_pass(bodies, memory, simulated[_TORQUE])
             for j in range(nv):
-                a[j] += arm[_TORQUE, j]
+                a[j] += simulated[_TORQUE, j]
         mass_matrix(bodies, memory, q, matrix)
         solve(matrix, a)
         for j in range(nv):
@@ -99,15 +100,18 @@ def _move(n: IntVector, settings: Matrix, arm: Matrix, h: float) -> None:
             q[j] += v[j] * h / steps
 
 
-@kernel(nogil=True)
+@kernel(
+    "i8(i8, Arm[::1], SettingsStack, ToleranceRows, State, Finding[::1], f8[:,::1], f8[:,::1], f8)",
+    nogil=True,
+)
 def _simulate_stop(
     advance_code: int,
-    n: IntVector,
-    settings: Matrices,
-    tolerances: Matrix,
-    state: Matrix,
-    findings: Matrix,
-    arm: Matrix,
+    arms: RecordArray,
+    settings: SettingsStack,
+    tolerances: ToleranceRows,
+    state: State,
+    findings: RecordArray,
+    simulated: Matrix,
     commands: Matrix,
     h: float,
 ) -> int:
@@ -116,17 +120,17 @@ def _simulate_stop(
 
     Args:
         advance_code: address of `step.step_once`.
-        n, settings, tolerances, state, findings: as of `advance`.
-        arm: the simulated arm; see its rows.
+        arm, settings, tolerances, state, findings: as of `advance`.
+        simulated: the simulated arm; see its rows.
         commands: those on their way to the arm, overwritten; one row for each period that a
             torque takes to act, at least one.
         h: period of the states [s].
     """
-    nv, delay = arm.shape[1], commands.shape[0]
-    q, v, tau = arm[_POSITION], arm[_VELOCITY], arm[_TORQUE]
+    nv, delay = simulated.shape[1], commands.shape[0]
+    q, v, tau = simulated[_POSITION], simulated[_VELOCITY], simulated[_TORQUE]
     resting = 0.0
     for k in range(math.ceil((LONGEST_HALT + SETTLING) / h)):
-        arguments = n, settings, tolerances, state, findings, k * h, q, v, tau, False
+        arguments = arms, settings, tolerances, state, findings, k * h, q, v, tau, False
         outcome = _advance(advance_code, arguments)
         if outcome >= step.BAD_STATE:
             return outcome
@@ -134,9 +138,9 @@ def _simulate_stop(
             return outcome // step.FOUND
         row = commands[k % delay]
         for j in range(nv):
-            arm[_APPLIED, j], row[j] = row[j], tau[j]
-        _move(n, settings[n[layout.BRACED]], arm, h)
-        if state[layout.LAST_TRAJECTORY_TIME, 0] >= state[layout.PATH_END, 0]:
+            simulated[_APPLIED, j], row[j] = row[j], tau[j]
+        _move(arms[0], settings[arms[0].braced], simulated, h)
+        if state.last_trajectory_time >= state.path_end:
             resting += h
         if resting > SETTLING:
             break
@@ -279,24 +283,24 @@ def _stop_fault(law: Candidate, start: ArmState) -> str:
     rows, position, velocity = controller.rows, start.position.copy(), start.velocity.copy()
     controller.in_force = start.torque
     controller.start(0.0, position)
-    rows[layout.VELOCITY_NOISE] = rows[layout.RESIDUAL_NOISE] = 0.0
+    rows.velocity_noise[:] = rows.residual_noise[:] = 0.0
     controller.finish("", Act.IS_CAUGHT, state=(0.0, position, velocity))
     controller.watch = motion_watch.FREE
-    rows[layout.BRAKED_SINCE] = math.nan  # the bounds of a motion count, not those of an arrest
+    rows.braked_since = math.nan  # the bounds of a motion count, not those of an arrest
     period = DEFAULT_PERIOD if math.isnan(start.period) else start.period
     delay = float(np.fmax(law.settings.dead_time, start.delay))
-    arm = np.zeros((_ROWS, model.nv))
-    arm[_POSITION], arm[_VELOCITY] = position, velocity
+    simulated = np.zeros((_ROWS, model.nv))
+    simulated[_POSITION], simulated[_VELOCITY] = position, velocity
     commands = np.tile(controller.in_force, (max(math.ceil(delay / period - 1e-6), 1), 1))
     code = address(step.step_once) or 0
-    found = _simulate_stop(code, *controller.arrays, arm, commands, period)
-    if found >= step.BAD_STATE or not np.isfinite(arm).all():
+    found = _simulate_stop(code, *controller.arrays, simulated, commands, period)
+    if found >= step.BAD_STATE or not np.isfinite(simulated).all():
         return "the arm did not come to rest"
     if found != layout.UNDER_WAY:
-        count, findings = int(controller.numbers[layout.FINDINGS]), controller.arrays[4]
+        count, findings = int(controller.arm.findings), controller.arrays.findings
         text = ending(model, findings[(count - 1) % layout.MOST_FINDINGS], None).text
         return text.partition(";")[0].partition(":")[0]  # the causes that follow are of real arms
-    share = np.abs(arm[_VELOCITY]) / reference_speed(model)
+    share = np.abs(simulated[_VELOCITY]) / reference_speed(model)
     j = int(np.argmax(share))
     if share[j] > SLOW:
         return f"{model.joint_names[j]} still moved at {share[j]:.2g} of its velocity limit"

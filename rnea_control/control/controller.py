@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control import belief, layout, motion, motion_watch, step, unrest
+from rnea_control.array_types import BoolArray, FloatArray, RecordArray
+from rnea_control.control import belief, layout, motion_watch, step, unrest
 from rnea_control.control.controller_state import NOTHING_TO_FOLLOW, ControllerState, StepRows
 from rnea_control.control.feasibility import controllable
 from rnea_control.control.laws import Model, is_hand_law
 from rnea_control.control.momentum_observer import LONGEST_GAP
-from rnea_control.control.motion import Act, Ending, EndKind, Motion, MotionRequest, Motions
+from rnea_control.control.motion import (
+    Act,
+    Ending,
+    EndKind,
+    Motion,
+    MotionRequest,
+    Motions,
+    ToleranceRows,
+)
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.planner import Plan, Planner, Situation
 from rnea_control.control.settings import ControllerSettings
@@ -34,6 +43,16 @@ SETTLED_SCALING = 0.01  # of its target that the scaling may lack once a pause i
 STILL_FROZEN = "the measured positions still do not change"
 
 
+class StepArrays(NamedTuple):
+    """What `step.step_once` takes first."""
+
+    arm: RecordArray
+    settings: layout.SettingsStack
+    tolerances: ToleranceRows
+    state: layout.State
+    findings: RecordArray
+
+
 class Controller(StepRows):
     """Moves the joints of a model along trajectories; between trajectories it holds the position.
 
@@ -48,8 +67,8 @@ class Controller(StepRows):
         model: see above; only `change` sets it.
         box: a request; see step.py.
         post: has the request in the box carried out, and returns when it is.
-        numbers: see layout.py; machine code that steps writes them too.
-        arrays: of `advance`, for that code.
+        arm, rows: see layout.py; machine code that steps writes them too.
+        arrays: what that code takes.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -58,30 +77,34 @@ class Controller(StepRows):
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         controllable(model)
         self.workspace = Workspace(model)
-        self.rows = np.zeros((layout.STATE_ROWS, model.nv))
-        self.rows[layout.TARGET_SCALING], self.rows[layout.COMMAND] = 1.0, math.nan
-        self.rows[layout.RATE_STEP] = LONGEST_RATE_STEP
+        self.rows = layout.State.zeros(model.nv)
+        self.rows.target_scaling, self.rows.command[:] = 1.0, math.nan
+        self.rows.rate_step = LONGEST_RATE_STEP
         motion_watch.start_anew(self.rows)
         settle(self.rows)
         self.believe()
         self._path = Path(self.workspace, self.rows)
-        self.numbers = self._path.numbers
-        self.numbers[layout.STEP_CODE] = address(step.step) or 0
-        self.numbers[layout.WATCH_CODE] = address(motion_watch.watch) or 0
+        self.arm = self._path.arm
+        self.arm.step_code = address(step.step) or 0
+        self.arm.watch_code = address(motion_watch.watch) or 0
         self._record = np.zeros((layout.RECORD_ROWS, 1 + 3 * model.nv))
-        self.numbers[layout.RECORD_AT] = self._record.ctypes.data
-        self._motions = Motions(self.numbers)
-        settings_rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
-        tolerances = np.full((motion.ROWS, model.nv), math.inf)
-        self.arrays = self.numbers, settings_rows, tolerances, self.rows, self._motions.findings
+        self.arm.record_at = self._record.ctypes.data
+        self._motions = Motions(self.arm)
+        self.arrays = StepArrays(
+            arm=self.arm.array,
+            settings=layout.Settings.zeros(model.nv, 2),
+            tolerances=ToleranceRows.none(model.nv),
+            state=self.rows,
+            findings=self._motions.findings,
+        )
         self.box = step.Box(
             request=step.Request(),
             measured=np.zeros((2, model.nv)),
-            settings=np.zeros_like(settings_rows),
-            tolerances=np.zeros_like(tolerances),
+            settings=layout.Settings.zeros(model.nv, 2),
+            tolerances=ToleranceRows.none(model.nv),
         )
         # What the last torque was computed for.
-        self._predicted = tuple(self.rows[layout.PREDICTED_POSITION : layout.LAST_POSITION])
+        self._predicted = self.rows.predicted_position, self.rows.predicted_velocity
         self.post, self.model = self.serve, model
         self.change(model, settings)
 
@@ -104,9 +127,8 @@ class Controller(StepRows):
         settings.check(model.joint_names)
         planner = Planner(model, settings)
         rows = settings.rows(model)
-        friction = slice(layout.FRICTION, layout.FRICTION + 3)
         same_bodies = np.array_equal(model.bodies, self.model.bodies)
-        same_friction = np.array_equal(rows[friction], self.arrays[1][0, friction])
+        same_friction = np.array_equal(rows.friction, self.arrays.settings[0].friction)
         # The observer starts anew with another model only, not with each change of a gain.
         request = self.box.request
         request.new_model = not (same_bodies and same_friction)
@@ -121,7 +143,7 @@ class Controller(StepRows):
     def braced(self) -> bool:
         """Whether the steps go by a law and gains that hold any arm, in place of those of the
         settings; may be set."""
-        return bool(self.numbers[layout.BRACED])
+        return bool(self.arm.braced)
 
     @braced.setter
     def braced(self, on: bool) -> None:
@@ -129,28 +151,28 @@ class Controller(StepRows):
         self._ask(step.BRACE)
 
     @property
-    def _settings_in_force(self) -> FloatArray:
-        """The rows of settings by which steps go; see layout.py."""
-        return self.arrays[1][self.numbers[layout.BRACED]]
+    def _settings_in_force(self) -> layout.Settings:
+        """The settings by which steps go."""
+        return self.arrays.settings[self.arm.braced]
 
     @property
     def effort_limit(self) -> FloatArray:
         """The bound of the torques, shape (nv,), [Nm] or [N]; a view."""
-        return self._settings_in_force[layout.EFFORT_LIMIT]
+        return self._settings_in_force.effort_limit
 
     @property
     def watch(self) -> int:
         """Which bounds the motion has; see motion_watch.py. It may be set."""
-        return int(self.numbers[layout.WATCH])
+        return int(self.arm.watch)
 
     @watch.setter
     def watch(self, bounds: int) -> None:
-        self.numbers[layout.WATCH] = bounds
+        self.arm.watch = bounds
 
     @property
     def arresting(self) -> bool:
         """Whether a moving arm is being brought to rest after a fault, or as it was caught."""
-        return not math.isnan(self.rows[layout.BRAKED_SINCE, 0])
+        return not math.isnan(self.rows.braked_since)
 
     @property
     def joints_move(self) -> bool:
@@ -164,19 +186,19 @@ class Controller(StepRows):
     @property
     def restless(self) -> bool:
         """Whether a joint moves although the arm is held."""
-        return bool(self.numbers[layout.IS_RESTLESS])
+        return bool(self.arm.is_restless)
 
     def expect_noise(self, velocity: FloatArray, momentum: FloatArray) -> None:
         """Takes the standard deviations of the noise of measured velocities, [rad/s] or [m/s], and
         of the momenta by them, shapes (nv,)."""
-        self.rows[layout.VELOCITY_NOISE] = velocity
+        self.rows.velocity_noise = velocity
         # The residual follows fast changes of the momentum by this factor.
-        self.rows[layout.RESIDUAL_NOISE] = self.arrays[1][0, layout.OBSERVER_GAIN, 0] * momentum
+        self.rows.residual_noise = self.arrays.settings[0].observer_gain * momentum
 
     @property
     def powerless(self) -> bool:
         """True if the controller has let go of the arm, and commands no torque any more."""
-        return bool(self.numbers[layout.POWERLESS])
+        return bool(self.arm.powerless)
 
     def command(
         self,
@@ -189,7 +211,7 @@ class Controller(StepRows):
     ) -> None:
         """Fills `tau` for the state measured at `t` with torques that do not come from the control
         law: `wanted`, shape (nv,), within the rate limit, `elapsed` [s] after the last ones."""
-        self.rows[layout.LAST_TIME] = self.rows[layout.LAST_MEASURED] = t
+        self.rows.last_time = self.rows.last_measured = t
         self.last_state[:] = q, v
         self.approach(wanted, max(elapsed, 0.0), tau)
 
@@ -199,36 +221,35 @@ class Controller(StepRows):
         moves anything; whoever begins to apply them finds the torque that carries the arm. Zero
         under a law without a model. Arguments, and what is raised, as of `step`."""
         rows = self.rows
-        rows[layout.LAST_TIME] = rows[layout.LAST_MEASURED] = t
-        rows[layout.LAST_TRAJECTORY_TIME] = t - rows[layout.BEHIND, 0]
-        rows[layout.DESIRED_POSITION : layout.TORQUE] = 0.0
-        for row in (layout.DESIRED_POSITION, layout.MODEL_POSITION, layout.PREDICTED_POSITION):
-            rows[row] = q
-        rows[layout.VELOCITY_ERROR] = -v
-        rows[layout.PREDICTED_VELOCITY] = v
+        rows.last_time = rows.last_measured = t
+        rows.last_trajectory_time = t - rows.behind
+        rows.block("desired_position", "model_acceleration")[:] = 0.0
+        rows.desired_position = rows.model_position = rows.predicted_position = q
+        rows.velocity_error = -v
+        rows.predicted_velocity = v
         self.last_state[:] = q, v
         if self.settings.control_law.model is Model.none:
             tau[:] = 0.0
         else:
             self.holding_torque(q, tau)
-        rows[layout.PREVIOUS_COMMAND] = self.in_force
-        rows[layout.TORQUE] = rows[layout.COMMAND] = tau
+        rows.previous_command = self.in_force
+        rows.torque = rows.command = tau
 
     def damp_when_let_go(self, joints: BoolArray) -> None:
         """Has `joints`, shape (nv,), damped at the present position rather than powerless once the
         controller has let go, until the next activation."""
         ws, q = Workspace(self.model), self.last_state[0]
         inertia = np.diag(crba(self.model, ws, q, ws.matrix))
-        self.rows[layout.LET_GO_DAMPING] = np.where(joints, LET_GO_DAMPING_RATE * inertia, 0.0)
+        self.rows.let_go_damping = np.where(joints, LET_GO_DAMPING_RATE * inertia, 0.0)
 
     def let_go(self) -> None:
         """Fades to no torque from the next step on, until the next activation."""
-        self.numbers[layout.POWERLESS] = 1
+        self.arm.powerless = True
 
     def recorded(self, seconds: float) -> Recorded:
         """The states of the last `seconds` [s] without a gap, and the commands that answered them:
         times, shape (n,), [s]; positions, velocities and torques, shape (n, nv). Copies."""
-        count, nv = int(self.numbers[layout.RECORDED]), self.model.nv
+        count, nv = int(self.arm.recorded), self.model.nv
         kept = min(count, layout.RECORD_ROWS)
         rows = self._record[np.arange(count - kept, count) % layout.RECORD_ROWS]
         t = rows[:, layout.RECORD_TIME]
@@ -242,9 +263,10 @@ class Controller(StepRows):
 
     def forget(self) -> None:
         """Forgets what is true since an activation only."""
-        n = self.numbers
-        n[[layout.PREDICTING, layout.GAPS, layout.WATCH, layout.POWERLESS, layout.IS_RESTLESS]] = 0
-        self.rows[layout.LET_GO_DAMPING] = 0.0
+        arm = self.arm
+        arm.predicting = arm.powerless = arm.is_restless = False
+        arm.gaps, arm.watch = 0, motion_watch.UNWATCHED
+        self.rows.let_go_damping[:] = 0.0
 
     def serve(self) -> None:
         """Carries out a request now; no loop may step meanwhile."""
@@ -266,8 +288,8 @@ class Controller(StepRows):
         """The present trajectory; holding a position is one too. Later stops take the memory of a
         stop: copy it to keep it."""
         for stop in self._path.stops:
-            if stop.addresses[0] == self.numbers[layout.STARTS_AT]:
-                stop.end_time = float(self.rows[layout.PATH_END, 0])
+            if stop.addresses[0] == self.arm.starts_at:
+                stop.end_time = float(self.rows.path_end)
                 return stop
         if self._path.given is None:
             raise ControllerError(NOTHING_TO_FOLLOW)
@@ -276,7 +298,7 @@ class Controller(StepRows):
     @property
     def motion(self) -> Motion | None:
         """The motion that the trajectory belongs to; None if it has ended."""
-        return self._motions.under_way.get(int(self.numbers[layout.MOTION]))
+        return self._motions.under_way.get(int(self.arm.motion))
 
     def hold(
         self,
@@ -305,7 +327,7 @@ class Controller(StepRows):
         """
         self.hold(t, q, reason="the controller starts again")
         known = np.isfinite(self.in_force).all()
-        self.rows[layout.BLEND_START] = math.nan if known else -math.inf
+        self.rows.blend_start = math.nan if known else -math.inf
         if not known and self.settings.control_law.model is Model.none:
             self.in_force = 0.0
         elif not known:
@@ -362,7 +384,7 @@ class Controller(StepRows):
         if trajectory is not self._path.given:
             trajectory = trajectory.copy()  # of a stop
         # As a request to adopt a plan settles the scaling where the arm stands.
-        scaling = rows[layout.SCALING if self.is_moving else layout.TARGET_SCALING, 0]
+        scaling = rows.scaling if self.is_moving else rows.target_scaling
         # The trajectory may have changed since the step.
         desired = trajectory.sampled(self.trajectory_time)[0]
         measured, velocity = self.measured
@@ -370,9 +392,9 @@ class Controller(StepRows):
         error -= whole_turns(error, self.model.continuous)
         return Situation(
             trajectory=trajectory,
-            revision=int(self.numbers[layout.REVISION]),
+            revision=int(self.arm.revision),
             t=t,
-            s=t - float(rows[layout.BEHIND, 0]),
+            s=t - float(rows.behind),
             ahead=self.settings.dead_time * self.speed_scaling,
             scaling=float(scaling),
             position=desired - error,
@@ -471,10 +493,10 @@ class Controller(StepRows):
     def _step(
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
-        n, settings, bounds, rows, findings = self.arrays
+        arm, settings, bounds, rows, findings = self.arrays
         step_once = step.step_once
         try:
-            outcome: int = step_once(n, settings, bounds, rows, findings, t, q, v, tau, predicted)
+            outcome: int = step_once(arm, settings, bounds, rows, findings, t, q, v, tau, predicted)
         except TypeError as error:
             raise self.refusal(step.BAD_SIZE, t, q, v, tau) from error
         if outcome >= step.BAD_STATE:
@@ -497,7 +519,7 @@ class Controller(StepRows):
                 "and velocities in rad and rad/s, and the gains in their units?"
             )
         if outcome == step.BAD_JUMP:
-            j = int(self.rows[layout.JUMPING_JOINT, 0])
+            j = int(self.rows.jumping_joint)
             return ControllerError(
                 f"the measured position of {names[j]} has jumped from {self.last_state[0, j]:.4g} "
                 f"to {q[j]:.4g}, faster than its velocity limit and its measured velocity allow"
@@ -521,7 +543,7 @@ class Controller(StepRows):
     def doubt(self, t: float, q: FloatArray, v: FloatArray, believes: bool = False) -> str:
         """Why a state that is not stepped cannot be true; empty if it can. `believes`: whether any
         motion is taken for true."""
-        stands = self.rows[layout.STANDSTILL, 0] > belief.LONGEST_STANDSTILL
+        stands = self.rows.standstill > belief.LONGEST_STANDSTILL
         if stands and np.abs(v).max() > belief.MOVING and (q == self.last_state[0]).all():
             return STILL_FROZEN
         if believes:
@@ -534,13 +556,13 @@ class Controller(StepRows):
         """Forgets measurements, counts and findings so far, as nobody applied the torques."""
         self.believe()
         self.at_work[:] = 0.0
-        self.numbers[layout.GAVE_WAY] = 0
+        self.arm.gave_way = 0
         self._motions.found.clear()
 
     @property
     def gave_way(self) -> int:
         """How often the desired position was taken from the arm; see `Ending`."""
-        return int(self.numbers[layout.GAVE_WAY])
+        return int(self.arm.gave_way)
 
     @property
     def gave_way_reason(self) -> str:
@@ -550,28 +572,28 @@ class Controller(StepRows):
     @property
     def predicting(self) -> bool:
         """Whether the last torques were for a predicted state."""
-        return bool(self.numbers[layout.PREDICTING])
+        return bool(self.arm.predicting)
 
     @property
     def pause_lasts(self) -> bool:
         """Whether states are missing, or trajectory time is still markedly slower since then."""
-        wanted = float(self.rows[layout.TARGET_SCALING, 0])
+        wanted = float(self.rows.target_scaling)
         return self.predicting or wanted - self.speed_scaling > SETTLED_SCALING
 
     @property
     def saturated(self) -> bool:
         """Whether a torque of the last step is at its limit."""
-        return bool(self.numbers[layout.OUTCOME] % step.FOUND == step.SATURATED)
+        return bool(self.arm.outcome % step.FOUND == step.SATURATED)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,
         `dt` [s] ago, to `target`, within the rate limit; returns whether it is `target`."""
-        last, change = self.in_force, dt * self._settings_in_force[layout.TORQUE_RATE_LIMIT]
+        last, change = self.in_force, dt * self._settings_in_force.torque_rate_limit
         known = np.isfinite(last)
         low = np.where(known, last - change, -math.inf)
         high = np.where(known, last + change, math.inf)
         np.clip(target, low, high, out=tau)
-        self.rows[layout.PREVIOUS_COMMAND] = last
+        self.rows.previous_command = last
         last[:] = tau
         return bool((tau == target).all())
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import layout
 from rnea_control.control.belief import believe
 from rnea_control.control.laws import Friction, Model
+from rnea_control.control.layout import State
 from rnea_control.control.motion import Motion
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.settings import ControllerSettings
@@ -26,21 +26,21 @@ LONGEST_REPEAT = 0.2
 NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with the measured state"
 
 
-def _view(row: int, count: int = 1) -> Any:
-    """Rows of layout.py as an attribute."""
-    return property(lambda of: of.rows[row : row + count] if count > 1 else of.rows[row])
+def _view(first: str, last: str) -> Any:
+    """View of the rows of a state from one to another."""
+    return property(lambda of: of.rows.block(first, last))
 
 
-def _number(row: int, kind: type = float) -> Any:
-    """The number that a row of layout.py has for the arm, as an attribute."""
-    return property(lambda of: kind(of.rows[row, 0]))
+def _row(name: str, kind: Any = lambda value: value) -> Any:
+    """A quantity of a state."""
+    return property(lambda of: kind(getattr(of.rows, name)))
 
 
 class StepRows:
-    """Results of the last step, and inputs of the next one: names for the rows of layout.py.
+    """Results of the last step, and inputs of the next one: names for the rows of `State`.
 
     Attributes:
-        rows: shape (STATE_ROWS, nv), which machine code writes too; the arrays below are views.
+        rows: the state, which machine code writes too; the arrays below are views.
         desired: position, velocity, acceleration and effort, shape (4, nv).
         errors: desired minus measured position and velocity when the torque acts, shape (2, nv).
         position_error: the first row of `errors`, shape (nv,).
@@ -53,17 +53,17 @@ class StepRows:
         guided: whether a hand guides the arm.
     """
 
-    rows: FloatArray
-    desired = _view(layout.DESIRED_POSITION, 4)
-    errors = _view(layout.POSITION_ERROR, 2)
-    position_error = _view(layout.POSITION_ERROR)
-    last_state = _view(layout.LAST_POSITION, 2)
-    torque = _view(layout.TORQUE)
-    external_torque = _view(layout.RESIDUAL)
-    at_work = _view(layout.POSITION_LIMITED, 4)
-    time, trajectory_time = _number(layout.LAST_TIME), _number(layout.LAST_TRAJECTORY_TIME)
-    guided = _number(layout.GUIDED, bool)
-    pause_delay = _number(layout.PAUSE_DELAY)
+    rows: State
+    desired = _view("desired_position", "desired_effort")
+    errors = _view("position_error", "velocity_error")
+    position_error = _row("position_error")
+    last_state = _view("last_position", "last_velocity")
+    torque = _row("torque")
+    external_torque = _row("residual")
+    at_work = _view("position_limited", "rate_limited")
+    time, trajectory_time = _row("last_time"), _row("last_trajectory_time")
+    guided = _row("guided", bool)
+    pause_delay = _row("pause_delay")
 
     @property
     def measured(self) -> FloatArray:
@@ -74,7 +74,7 @@ class StepRows:
     @property
     def is_moving(self) -> bool:
         """Whether the trajectory had not ended."""
-        return bool(self.trajectory_time < self.rows[layout.PATH_END, 0])
+        return bool(self.trajectory_time < self.rows.path_end)
 
     @property
     def speed_scaling(self) -> float:
@@ -83,7 +83,7 @@ class StepRows:
         Raises:
             ControllerError: when set to a value outside 0 to 1.
         """
-        return float(self.rows[layout.SCALING, 0])
+        return float(self.rows.scaling)
 
     @speed_scaling.setter
     def speed_scaling(self, factor: float) -> None:
@@ -92,12 +92,12 @@ class StepRows:
                 f"the speed scaling factor is {factor}; it must be 0 to 1: limits were checked at "
                 "full speed"
             )
-        self.rows[layout.TARGET_SCALING, 0] = factor
+        self.rows.target_scaling = factor
 
     @property
     def doubts(self) -> bool:
         """Whether the state was one that no motion leads to."""
-        return not math.isnan(self.rows[layout.DOUBTED_AT, 0])
+        return not math.isnan(self.rows.doubted_at)
 
     def believe(self) -> None:
         """Takes the next state for true, wherever it is."""
@@ -107,26 +107,26 @@ class StepRows:
     def in_force(self) -> FloatArray:
         """The torque that acts, shape (nv,), [Nm] or [N]: the last one that left, or what another
         has commanded since, if that is set; NaN while it is not known."""
-        return self.rows[layout.COMMAND]
+        return self.rows.command
 
     @in_force.setter
     def in_force(self, torque: FloatArray | float) -> None:
-        self.rows[layout.COMMAND] = torque
+        self.rows.command[:] = torque
 
     def withdraw(self) -> None:
         """The torques of the last step were not published: those before them are in force."""
-        self.rows[layout.COMMAND] = self.rows[layout.PREVIOUS_COMMAND]
+        self.rows.command = self.rows.previous_command
 
     def repeats(self, t: float) -> bool:
         """Whether the predicted arm has been at rest for so long that its torque is not commanded
         again: the hardware keeps it, and hardware that starts anew elsewhere must not get it. Ask
         before `predict`: a torque that is not sent is not in force."""
-        return bool(t - self.rows[layout.RESTS_SINCE, 0] > LONGEST_REPEAT)
+        return bool(t - self.rows.rests_since > LONGEST_REPEAT)
 
     def limit_rate_step(self, elapsed: float) -> None:
         """Bounds the time that the rate limit counts in the next step, [s]: for a state whose stamp
         is further from the last one than it can be."""
-        self.rows[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
+        self.rows.rate_step = min(elapsed, LONGEST_RATE_STEP)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class ControllerState(StepRows):
     """A copy of what a controller did in its last step, and the motion that was followed; None if
     none was."""
 
-    rows: FloatArray
+    rows: State
     motion: Motion | None
 
     @property
@@ -157,7 +157,7 @@ def torque_terms(
     terms = np.zeros((len(TERMS), nv))
     of_gravity, of_coriolis, of_inertia, of_friction, of_feedback, external = terms
     if law.model is not Model.none:
-        q, v = rows[layout.MODEL_POSITION : layout.MODEL_VELOCITY + 1]
+        q, v = rows.model_position, rows.model_velocity
         nle = rnea(model, workspace, q, v, np.zeros(nv), np.zeros(nv))
         gravity(model, workspace, q, of_gravity)
         of_coriolis[:] = nle - of_gravity

@@ -31,14 +31,13 @@ import math
 from enum import IntEnum
 from typing import Any
 
-from rnea_control.array_types import FloatArray, IntVector, Matrix, Vector
-from rnea_control.control import layout
+from rnea_control.array_types import FloatArray, Vector
+from rnea_control.control.layout import Arm, Settings, State
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.linking import array_at
-from rnea_control.parameters.table import tick_row
 
 # The bodies of a model; memory and matrix, shape (nv, nv), of a workspace: both are overwritten.
 Robot = tuple[FloatArray, FloatArray, FloatArray]
@@ -129,7 +128,6 @@ FRICTION_AT_DESIRED, FRICTION_AT_MEASURED = int(Friction.desired), int(Friction.
 
 # The law in force while no state comes.
 PREDICTING_LAW = int(ControlLaw.computed_torque)
-_ERROR_DEADBAND = tick_row("gains.<joint>.error_deadband")
 PREDICTED_DECAY = 10.0  # decay rate of the velocity error while states are missing [1/s]
 
 
@@ -141,170 +139,178 @@ def markdown() -> str:
 
 
 @inlined
-def robot_of(n: IntVector, nv: int) -> Robot:
-    """The model's bodies; memory and matrix of the workspace; `n`: see layout.py."""
-    bodies = array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE]))
-    memory_shape = n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS]
-    memory = array_at(n[layout.MEMORY_AT], memory_shape)
-    return bodies, memory, array_at(n[layout.MATRIX_AT], (nv, nv))
+def robot_of(arm: Arm, nv: int) -> Robot:
+    """The model's bodies; memory and matrix of the workspace; `arm`: see layout.py."""
+    bodies = array_at(arm.bodies_at, (arm.body_count, arm.body_size))
+    memory_shape = arm.memory_rows, arm.memory_columns
+    memory = array_at(arm.memory_at, memory_shape)
+    return bodies, memory, array_at(arm.matrix_at, (nv, nv))
 
 
 @inlined
-def is_hand_law(settings: Matrix) -> bool:
+def is_hand_law(settings: Settings) -> bool:
     """Whether the law of these settings lets a hand guide the arm."""
-    return FEEDBACK_OF[int(settings[layout.LAW, 0])] == DAMPING
+    return FEEDBACK_OF[int(settings.law)] == DAMPING
 
 
 @inlined
-def shortest_way(settings: Matrix, j: int, way: float) -> float:
+def shortest_way(settings: Settings, j: int, way: float) -> float:
     """The way that joint j has to go, the shortest way round if it is continuous."""
-    if settings[layout.CONTINUOUS, j] != 0.0:
+    if settings.continuous[j] != 0.0:
         way -= 2.0 * math.pi * math.floor(way / (2.0 * math.pi) + 0.5)
     return way
 
 
 @inlined
+def _rest(state: State) -> None:
+    """The desired motion is rest."""
+    state.desired_velocity[:] = 0.0
+    state.desired_acceleration[:] = 0.0
+    state.desired_effort[:] = 0.0
+
+
+@inlined
 def update_feedback(
-    settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float, stopped: bool
+    settings: Settings, state: State, q: Vector, v: Vector, dt: float, stopped: bool
 ) -> None:
     """The state when the torque will act, its errors, clamped integral and feedback u.
 
     `dt` is the time since the last tick, [s]. The feedback of an arm that is `stopped`, and pushed
     out of its place, does not grow beyond `max_position_errors`.
     """
-    guided = state[layout.GUIDED, 0] != 0.0
-    ahead = settings[layout.DEAD_TIME, 0]
+    guided = state.guided != 0.0
+    ahead = settings.dead_time
     if guided:
-        state[layout.DESIRED_VELOCITY : layout.DESIRED_EFFORT + 1] = 0.0
+        _rest(state)
     for j in range(q.shape[0]):
-        change = ahead * state[layout.DESIRED_ACCELERATION, j]
-        state[layout.PREDICTED_POSITION, j] = q[j] + ahead * (v[j] + 0.5 * change)
-        state[layout.PREDICTED_VELOCITY, j] = v[j] + change
+        change = ahead * state.desired_acceleration[j]
+        state.predicted_position[j] = q[j] + ahead * (v[j] + 0.5 * change)
+        state.predicted_velocity[j] = v[j] + change
         if guided:
-            state[layout.DESIRED_POSITION, j] = state[layout.PREDICTED_POSITION, j]
-        e = state[layout.DESIRED_POSITION, j] - state[layout.PREDICTED_POSITION, j]
+            state.desired_position[j] = state.predicted_position[j]
+        e = state.desired_position[j] - state.predicted_position[j]
         e = shortest_way(settings, j, e)
-        de = state[layout.DESIRED_VELOCITY, j] - state[layout.PREDICTED_VELOCITY, j]
-        integral = state[layout.INTEGRAL, j]
-        if not abs(e) <= settings[_ERROR_DEADBAND, j]:
-            integral += settings[layout.I_GAIN, j] * e * dt
-        if settings[layout.I_GAIN, j] == 0.0:
+        de = state.desired_velocity[j] - state.predicted_velocity[j]
+        integral = state.integral[j]
+        if not abs(e) <= settings.error_deadband[j]:
+            integral += settings.i_gain[j] * e * dt
+        if settings.i_gain[j] == 0.0:
             integral -= dt * integral  # switched off while running: fades within seconds
-        integral = max(integral, settings[layout.I_CLAMP_MIN, j])
-        integral = min(integral, settings[layout.I_CLAMP_MAX, j])
-        damping = settings[layout.D_GAIN, j]
+        integral = max(integral, settings.i_clamp_min[j])
+        integral = min(integral, settings.i_clamp_max[j])
+        damping = settings.d_gain[j]
         if guided:
-            damping *= settings[layout.GUIDING_DAMPING, 0]
-        state[layout.POSITION_ERROR, j] = e
-        state[layout.VELOCITY_ERROR, j] = de
-        state[layout.INTEGRAL, j] = integral
+            damping *= settings.guiding_damping
+        state.position_error[j] = e
+        state.velocity_error[j] = de
+        state.integral[j] = integral
         if stopped:
-            most = settings[layout.MAX_POSITION_ERROR, j]
+            most = settings.max_position_error[j]
             e = min(max(e, -most), most)
-        feedback = settings[layout.P_GAIN, j] * e + damping * de + integral
-        state[layout.FEEDBACK, j] = state[layout.FEEDBACK_SHARE, 0] * feedback
+        feedback = settings.p_gain[j] * e + damping * de + integral
+        state.feedback[j] = state.feedback_share * feedback
 
 
 @inlined
-def predict_state(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> None:
+def predict_state(settings: Settings, state: State, q: Vector, v: Vector, dt: float) -> None:
     """Carries the errors of the last state on by `dt`, and fills `q`, `v` and the feedback from
     them."""
-    guided = state[layout.GUIDED, 0] != 0.0
+    guided = state.guided != 0.0
     decay = math.exp(-PREDICTED_DECAY * dt)
-    accelerating = FEEDBACK_OF[int(settings[layout.LAW, 0])] == AS_ACCELERATION
+    accelerating = FEEDBACK_OF[int(settings.law)] == AS_ACCELERATION
     if guided:
-        state[layout.DESIRED_VELOCITY : layout.DESIRED_EFFORT + 1] = 0.0
+        _rest(state)
     for j in range(q.shape[0]):
         if guided:  # it comes to rest about where it was seen last
-            state[layout.DESIRED_POSITION, j] = state[layout.LAST_POSITION, j]
-        de = state[layout.VELOCITY_ERROR, j]
-        state[layout.POSITION_ERROR, j] += de * (1.0 - decay) / PREDICTED_DECAY
-        state[layout.VELOCITY_ERROR, j] = de * decay
-        q[j] = state[layout.DESIRED_POSITION, j] - state[layout.POSITION_ERROR, j]
-        v[j] = state[layout.DESIRED_VELOCITY, j] - state[layout.VELOCITY_ERROR, j]
-        state[layout.FEEDBACK, j] = PREDICTED_DECAY * state[layout.VELOCITY_ERROR, j]
+            state.desired_position[j] = state.last_position[j]
+        de = state.velocity_error[j]
+        state.position_error[j] += de * (1.0 - decay) / PREDICTED_DECAY
+        state.velocity_error[j] = de * decay
+        q[j] = state.desired_position[j] - state.position_error[j]
+        v[j] = state.desired_velocity[j] - state.velocity_error[j]
+        state.feedback[j] = PREDICTED_DECAY * state.velocity_error[j]
         if accelerating:
-            state[layout.FEEDBACK, j] += state[layout.INTEGRAL, j]
+            state.feedback[j] += state.integral[j]
 
 
 @inlined
-def gravity_torque(robot: Robot, settings: Matrix, state: Matrix, q: Vector) -> None:
-    """Fills row GRAVITY_TORQUE with the commands that hold the arm: zeros where the hardware adds
+def gravity_torque(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
+    """Fills `gravity_torque` with the commands that hold the arm: zeros where the hardware adds
     the gravity torque, or the law does without a model."""
     bodies, memory, _ = robot
-    model = MODEL_OF[int(settings[layout.LAW, 0])]
-    if settings[layout.HARDWARE_ADDS_GRAVITY, 0] != 0.0 or model == NO_MODEL:
-        state[layout.GRAVITY_TORQUE, :] = 0.0
+    model = MODEL_OF[int(settings.law)]
+    if settings.hardware_adds_gravity != 0.0 or model == NO_MODEL:
+        state.gravity_torque[:] = 0.0
         return
     gravity_outward_pass(bodies, memory, q)
-    inward_pass(bodies, memory, state[layout.GRAVITY_TORQUE])
+    inward_pass(bodies, memory, state.gravity_torque)
 
 
 @inlined
-def _add_feedback_inertia(robot: Robot, settings: Matrix, state: Matrix, q: Vector) -> None:
-    """Adds to row TORQUE the feedback that is missing where the model's inertia is below the
+def _add_feedback_inertia(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
+    """Adds to `torque` the feedback that is missing where the model's inertia is below the
     least."""
     wanted = False
     for j in range(q.shape[0]):
-        wanted |= settings[layout.FEEDBACK_INERTIA, j] > 0.0
+        wanted |= settings.feedback_inertia[j] > 0.0
     if not wanted:
         return
     bodies, memory, matrix = robot
     mass_matrix(bodies, memory, q, matrix)
     for j in range(q.shape[0]):
-        lacking = max(settings[layout.FEEDBACK_INERTIA, j] - matrix[j, j], 0.0)
-        state[layout.TORQUE, j] += lacking * state[layout.FEEDBACK, j]
+        lacking = max(settings.feedback_inertia[j] - matrix[j, j], 0.0)
+        state.torque[j] += lacking * state.feedback[j]
 
 
 @inlined
 def control_torque(
-    robot: Robot, settings: Matrix, state: Matrix, q: Vector, v: Vector, predicted: bool
+    robot: Robot, settings: Settings, state: State, q: Vector, v: Vector, predicted: bool
 ) -> None:
-    """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
+    """Fills `torque` of `state` by the control law; needs the desired state and the feedback in
     `state`. The state `q`, `v`, shape (nv,), is measured or `predicted`."""
     bodies, memory, _ = robot
-    own_law = int(settings[layout.LAW, 0])
+    own_law = int(settings.law)
     law = PREDICTING_LAW if predicted else own_law
     model, feedback, friction_at = MODEL_OF[law], FEEDBACK_OF[law], FRICTION_OF[law]
-    torque = state[layout.TORQUE]
+    torque = state.torque
     for j in range(q.shape[0]):
-        position = state[layout.DESIRED_POSITION, j] if model == DESIRED else q[j]
-        state[layout.MODEL_POSITION, j] = position
-        state[layout.MODEL_VELOCITY, j] = state[layout.MODEL_ACCELERATION, j] = 0.0
+        position = state.desired_position[j] if model == DESIRED else q[j]
+        state.model_position[j] = position
+        state.model_velocity[j] = state.model_acceleration[j] = 0.0
         if model in (MEASURED, DESIRED):
-            moving = v[j] if model == MEASURED else state[layout.DESIRED_VELOCITY, j]
-            state[layout.MODEL_VELOCITY, j] = moving
-            state[layout.MODEL_ACCELERATION, j] = state[layout.DESIRED_ACCELERATION, j]
+            moving = v[j] if model == MEASURED else state.desired_velocity[j]
+            state.model_velocity[j] = moving
+            state.model_acceleration[j] = state.desired_acceleration[j]
         if feedback == AS_ACCELERATION:
-            state[layout.MODEL_ACCELERATION, j] += state[layout.FEEDBACK, j]
+            state.model_acceleration[j] += state.feedback[j]
     if model == NO_MODEL:
         torque[:] = 0.0
     else:
-        position, velocity = state[layout.MODEL_POSITION], state[layout.MODEL_VELOCITY]
-        acceleration = state[layout.MODEL_ACCELERATION]
+        position, velocity = state.model_position, state.model_velocity
+        acceleration = state.model_acceleration
         outward_pass(bodies, memory, position, velocity, acceleration)
         inward_pass(bodies, memory, torque)
         add_armature(bodies, acceleration, torque)
     if feedback == AS_ACCELERATION:
         _add_feedback_inertia(robot, settings, state, q)
-    parameters = settings[layout.FRICTION : layout.FRICTION + 3]
+    parameters = settings.friction
     for j in range(q.shape[0]):
         resistance = 0.0
         if friction_at == FRICTION_AT_DESIRED:
-            resistance = friction_torque(parameters, state[layout.DESIRED_VELOCITY], j)
+            resistance = friction_torque(parameters, state.desired_velocity, j)
         elif friction_at == FRICTION_AT_MEASURED:
             resistance = friction_torque(parameters, v, j)
         if feedback == DAMPING:
-            resistance -= settings[layout.D_GAIN, j] * v[j]
+            resistance -= settings.d_gain[j] * v[j]
         else:
-            torque[j] += state[layout.DESIRED_EFFORT, j]
+            torque[j] += state.desired_effort[j]
         if feedback == AS_TORQUE:
-            torque[j] += state[layout.FEEDBACK, j]
+            torque[j] += state.feedback[j]
         torque[j] += resistance
         if predicted and FEEDBACK_OF[own_law] == AS_TORQUE:
-            torque[j] += state[layout.INTEGRAL, j]
-    if settings[layout.HARDWARE_ADDS_GRAVITY, 0] != 0.0 and model != NO_MODEL:
+            torque[j] += state.integral[j]
+    if settings.hardware_adds_gravity != 0.0 and model != NO_MODEL:
         gravity_outward_pass(bodies, memory, q)
-        inward_pass(bodies, memory, state[layout.GRAVITY_TORQUE])
+        inward_pass(bodies, memory, state.gravity_torque)
         for j in range(q.shape[0]):
-            torque[j] -= state[layout.GRAVITY_TORQUE, j]
+            torque[j] -= state.gravity_torque[j]

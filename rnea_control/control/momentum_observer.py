@@ -29,9 +29,9 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import Matrix, Vector
-from rnea_control.control import layout
+from rnea_control.array_types import Vector
 from rnea_control.control.laws import Robot
+from rnea_control.control.layout import Settings, State
 from rnea_control.dynamics.energy_and_momentum import momentum_passes
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.jit.inlining import inlined
@@ -40,9 +40,11 @@ LONGEST_GAP = 0.1  # the observer starts anew after a longer gap between states 
 
 
 @inlined
-def observe(robot: Robot, settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> float:
+def observe(
+    robot: Robot, settings: Settings, state: State, t: float, q: Vector, v: Vector
+) -> float:
     """Brings the rows of the residual up to date with a state that was measured at time `t` and
-    answered by row COMMAND.
+    answered by `command`.
 
     After a stamp that runs backward or jumps, or a residual that is not finite, the observer starts
     anew. Performs no allocation.
@@ -56,50 +58,50 @@ def observe(robot: Robot, settings: Matrix, state: Matrix, t: float, q: Vector, 
     Returns:
         The time since the last observed state [s]; 0 for the same stamp, NaN where it starts anew.
     """
-    h = t - state[layout.OBSERVED_AT, 0]
+    h = t - state.observed_at
     if h == 0.0:
         return h
     bodies, memory, _ = robot
-    momentum, rate = state[layout.NEXT_MOMENTUM], state[layout.NEXT_RATE]
-    gravity_share = 1.0 - settings[layout.HARDWARE_ADDS_GRAVITY, 0]
+    momentum, rate = state.next_momentum, state.next_rate
+    gravity_share = 1.0 - settings.hardware_adds_gravity
     momentum_passes(bodies, memory, q, v, gravity_share, momentum, rate)
     goes_on = 0.0 < h <= LONGEST_GAP
     filtered, lag, lag_left = 0.0, 0.0, 0.0
     if goes_on:
-        filtered = -math.expm1(-settings[layout.OBSERVER_GAIN, 0] * h)
-        dead_time = settings[layout.DEAD_TIME, 0]
+        filtered = -math.expm1(-settings.observer_gain * h)
+        dead_time = settings.dead_time
         if dead_time > 0.0:
             lag_left = math.exp(-h / dead_time)
             lag = dead_time / h * (1.0 - lag_left)
-    friction = settings[layout.FRICTION : layout.FRICTION + 3]
+    friction = settings.friction
     finite = True
     for j in range(q.shape[0]):
         rate[j] -= friction_torque(friction, v, j)
-        command = state[layout.LAST_COMMAND, j]
+        command = state.last_command[j]
         if goes_on:
-            behind = state[layout.ACTING_TORQUE, j] - command
+            behind = state.acting_torque[j] - command
             acting = command + lag * behind
-            state[layout.ACTING_TORQUE, j] = command + lag_left * behind
-            own = acting + 0.5 * (state[layout.MOMENTUM_RATE, j] + rate[j])
-            seen = (momentum[j] - state[layout.MOMENTUM, j]) / h - own
-            state[layout.RESIDUAL, j] += filtered * (seen - state[layout.RESIDUAL, j])
-            before = state[layout.FILTERED_COMMAND, j]
-            state[layout.FILTERED_COMMAND, j] += filtered * (acting - before)
+            state.acting_torque[j] = command + lag_left * behind
+            own = acting + 0.5 * (state.momentum_rate[j] + rate[j])
+            seen = (momentum[j] - state.momentum[j]) / h - own
+            state.residual[j] += filtered * (seen - state.residual[j])
+            before = state.filtered_command[j]
+            state.filtered_command[j] += filtered * (acting - before)
         else:
-            state[layout.RESIDUAL, j] = 0.0
-            state[layout.ACTING_TORQUE, j] = state[layout.COMMAND, j]
-            state[layout.FILTERED_COMMAND, j] = state[layout.COMMAND, j]
-        state[layout.MOMENTUM, j], state[layout.MOMENTUM_RATE, j] = momentum[j], rate[j]
-        state[layout.LAST_COMMAND, j] = state[layout.COMMAND, j]
-        finite &= math.isfinite(state[layout.RESIDUAL, j] + momentum[j] + rate[j])
-    state[layout.OBSERVED_AT, 0] = t if finite else math.nan
+            state.residual[j] = 0.0
+            state.acting_torque[j] = state.command[j]
+            state.filtered_command[j] = state.command[j]
+        state.momentum[j], state.momentum_rate[j] = momentum[j], rate[j]
+        state.last_command[j] = state.command[j]
+        finite &= math.isfinite(state.residual[j] + momentum[j] + rate[j])
+    state.observed_at = t if finite else math.nan
     if not finite:
-        state[layout.RESIDUAL, :] = 0.0
+        state.residual[:] = 0.0
         return math.nan
     return h if goes_on else math.nan
 
 
 @inlined
-def start_anew(state: Matrix) -> None:
+def start_anew(state: State) -> None:
     """Forgets all states: the next one starts with a residual of 0."""
-    state[layout.OBSERVED_AT, 0] = math.nan
+    state.observed_at = math.nan

@@ -16,8 +16,9 @@ from enum import Enum, IntEnum, auto
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray, IntArray, Matrix
+from rnea_control.array_types import BoolArray, FloatArray, Vector
 from rnea_control.control import layout, violations
+from rnea_control.control.layout import Arm, Finding, State
 from rnea_control.control.waypoints import Waypoints
 from rnea_control.exceptions import (
     TrajectoryJointsError,
@@ -26,6 +27,7 @@ from rnea_control.exceptions import (
     listed,
 )
 from rnea_control.jit.inlining import inlined
+from rnea_control.jit.rows import Rows
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 from rnea_control.parameters.settings import Settings, row
@@ -33,15 +35,29 @@ from rnea_control.parameters.settings import Settings, row
 # First words of the ending of a motion without a tolerance that ends away from its goal.
 OFF_GOAL = "the motion has ended, but"
 
-# Rows of a tolerance array; of the last one, entry 0 is that of the arm.
-PATH_POSITION, PATH_VELOCITY, GOAL_POSITION, GOAL_VELOCITY = range(4)
-WAITING_POSITION, WAITING_VELOCITY, GOAL_TIME = range(4, 7)
-ROWS = 7
-
 END_SLACK, END_SLIDING_SLACK = 0.05, 0.005  # off the end of a goal without a word [rad] and [m]
 NOTABLE_DELAY = 0.002  # delay of a motion by pauses of the states that is worth a word [s]
 # Values of a JointTolerance that stand for something else.
 DEFAULT, NO_TOLERANCE = 0.0, -1.0
+
+
+class ToleranceRows(Rows):
+    """Tolerances of a motion as the control step takes them; infinity is none."""
+
+    path_position: Vector
+    path_velocity: Vector
+    goal_position: Vector
+    goal_velocity: Vector
+    waiting_position: Vector  # before the motion starts
+    waiting_velocity: Vector
+    goal_time: float  # after the end, in which the goal may be reached [s]
+
+    @classmethod
+    def none(cls, nv: int) -> ToleranceRows:
+        """No tolerance for any of `nv` joints."""
+        tolerances = cls.zeros(nv)
+        tolerances[:] = math.inf
+        return tolerances
 
 
 @dataclass(frozen=True)
@@ -84,19 +100,19 @@ class Tolerances(Settings):
         time = _resolved("goal_time_tolerance", goal.time, self.goal_time)
         return replace(self, **columns, goal_time=time)
 
-    def rows(self, motion: Motion | None, joint_names: Sequence[str]) -> FloatArray:
-        """The array that `check` takes for a motion, which has its own tolerances from its start
+    def rows(self, motion: Motion | None, joint_names: Sequence[str]) -> ToleranceRows:
+        """What `check` takes for a motion, which has its own tolerances from its start
         on: joints that it does not move need not reach the goal. None is a motion of all joints
         without tolerances of its own."""
         joints, own = np.ones(len(joint_names), dtype=bool), self
         if motion is not None:
             joints, own = motion.joints, self.overridden(motion.request.tolerances, joint_names)
-        rows = np.full((ROWS, len(joints)), math.inf)
-        rows[PATH_POSITION], rows[PATH_VELOCITY] = own.path_position, own.path_velocity
-        rows[GOAL_POSITION] = np.where(joints, own.goal_position, math.inf)
-        rows[GOAL_VELOCITY] = np.where(joints, own.goal_velocity, math.inf)
-        rows[WAITING_POSITION], rows[WAITING_VELOCITY] = self.path_position, self.path_velocity
-        rows[GOAL_TIME] = own.goal_time
+        rows = ToleranceRows.none(len(joints))
+        rows.path_position, rows.path_velocity = own.path_position, own.path_velocity
+        rows.goal_position = np.where(joints, own.goal_position, math.inf)
+        rows.goal_velocity = np.where(joints, own.goal_velocity, math.inf)
+        rows.waiting_position, rows.waiting_velocity = self.path_position, self.path_velocity
+        rows.goal_time = own.goal_time
         return rows
 
 
@@ -132,35 +148,52 @@ class GoalTolerances:
 
 
 @inlined
-def violated(state: Matrix, bounds: Matrix, first: int, quantities: int) -> bool:
-    """Whether a joint is further from the desired position than row `first` of the bounds allows,
-    or, of two quantities, its velocity than the next row; writes which most into `state`."""
-    found, worst = False, 1.0
-    for quantity in range(quantities):
-        for j in range(bounds.shape[1]):
-            bound = bounds[first + quantity, j]
-            error = abs(state[layout.POSITION_ERROR + quantity, j])
-            if not error <= worst * bound:  # NaN is not within
-                found, worst = True, error / bound
-                state[layout.VIOLATING_JOINT, 0] = j
-                state[layout.VIOLATING_QUANTITY, 0] = quantity
-                state[layout.VIOLATION, 0] = error
-                state[layout.VIOLATED_TOLERANCE, 0] = bound
-    return found
+def _exceeded(
+    state: State, errors: Vector, bounds: Vector, quantity: int, worst: float
+) -> tuple[bool, float]:
+    """Whether an error is larger than `worst` times its bound, and the largest one in parts of its
+    bound; writes that into `state`."""
+    found = False
+    for j in range(bounds.shape[0]):
+        error = abs(errors[j])
+        if not error <= worst * bounds[j]:  # NaN is not within
+            found, worst = True, error / bounds[j]
+            state.violating_joint = j
+            state.violating_quantity = quantity
+            state.violation = error
+            state.violated_tolerance = bounds[j]
+    return found, worst
 
 
 @inlined
-def check(tolerances: Matrix, state: Matrix, s: float) -> int:
+def violated_position(state: State, bounds: Vector) -> bool:
+    """Whether a joint is further from its desired position than its bound; writes which most into
+    `state`."""
+    return _exceeded(state, state.position_error, bounds, 0, 1.0)[0]
+
+
+@inlined
+def violated(state: State, position_bounds: Vector, velocity_bounds: Vector) -> bool:
+    """The same of position and velocity."""
+    by_position, worst = _exceeded(state, state.position_error, position_bounds, 0, 1.0)
+    by_velocity, _ = _exceeded(state, state.velocity_error, velocity_bounds, 1, worst)
+    return by_position or by_velocity
+
+
+@inlined
+def check(tolerances: ToleranceRows, state: State, s: float) -> int:
     """What the errors in `state` are at trajectory time `s`, [s], as in layout.py; `tolerances`:
     see `Tolerances.rows`."""
-    late = s - state[layout.END_TIME, 0]
+    late = s - state.end_time
     if late < 0.0:
-        started = s >= state[layout.START_TIME, 0]
-        astray = violated(state, tolerances, PATH_POSITION if started else WAITING_POSITION, 2)
+        if s >= state.start_time:
+            astray = violated(state, tolerances.path_position, tolerances.path_velocity)
+        else:
+            astray = violated(state, tolerances.waiting_position, tolerances.waiting_velocity)
         return layout.PATH_VIOLATED if astray else layout.UNDER_WAY
-    if not violated(state, tolerances, GOAL_POSITION, 2):
+    if not violated(state, tolerances.goal_position, tolerances.goal_velocity):
         return layout.REACHED
-    return layout.GOAL_VIOLATED if late > tolerances[GOAL_TIME, 0] else layout.UNDER_WAY
+    return layout.GOAL_VIOLATED if late > tolerances.goal_time else layout.UNDER_WAY
 
 
 class Act(IntEnum):
@@ -226,7 +259,7 @@ class Motion:
 
     request: MotionRequest
     start: float  # the zero of its waypoints' times
-    times: FloatArray  # when its waypoints are due, shape (n,)
+    times: FloatArray  # when its waypoints are due, shape (arm,)
     joints: BoolArray  # which joints it moves, shape (nv,)
     note: str  # what was changed or is doubtful, for those who sent it; empty if nothing is
     ending: Ending | None = None  # why it ended; None until then
@@ -275,17 +308,17 @@ def _reached(model: RobotModel, joint: int, error: float, delay: float) -> Endin
     return Ending(EndKind.REACHED, f"{text}tolerance there{late and f'; {late}'}", off_goal=True)
 
 
-def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> Ending:
-    """Why a motion ends, by a row of `findings`; see layout.py."""
-    found, joint, quantity = finding[[layout.KIND, layout.JOINT, layout.QUANTITY]].astype(int)
+def ending(model: RobotModel, finding: Finding, motion: Motion | None) -> Ending:
+    """Why a motion ends, by what a step has found."""
+    found, joint, quantity = int(finding.kind), int(finding.joint), int(finding.quantity)
     if found in _WITHOUT_JOINT:
         return _WITHOUT_JOINT[found]
     if found == layout.CALM:
         return Ending(EndKind.DROPPED, "at rest")
     name, kind = model.joint_names[joint], EndKind.PATH_TOLERANCE_VIOLATED
-    excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
+    excess, allowed = finding.excess, finding.allowed
     if found == layout.REACHED:
-        return _reached(model, joint, float(excess), float(finding[layout.LATE_BY]))
+        return _reached(model, joint, float(excess), float(finding.late_by))
     if found == layout.PRESSED:
         text = f"the torque of {name} was at its limit for {excess:.3g} s"
         why = violations.evidence(model, finding) or ": does something hold the arm?"
@@ -308,7 +341,7 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
     if found == layout.TORN_AWAY:
         text = f"{off} desired position, more than max_position_error, {bound}"
         return Ending(kind, text + violations.evidence(model, finding), gave_way=True)
-    time = finding[layout.FOUND_AT] - (motion.start if motion else 0.0)
+    time = finding.found_at - (motion.start if motion else 0.0)
     when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
     where = "path"
     if found == layout.GOAL_VIOLATED:
@@ -317,22 +350,22 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
 
 
 class Motions:
-    """The motions that have not ended, and what steps have found; `numbers`: of `advance`.
+    """The motions that have not ended, and what steps have found; `arm`: of `advance`.
 
     Attributes:
         under_way: motions that have not ended, by their numbers.
-        findings: rows that steps write; see layout.py.
+        findings: records that steps write; see layout.py.
         found: endings that were not reported yet, oldest first.
         gave_way_reason: why the desired position was taken from the arm the last time.
     """
 
-    def __init__(self, numbers: IntArray) -> None:
-        self.findings = np.zeros((layout.MOST_FINDINGS, layout.FINDING_SIZE))
+    def __init__(self, arm: Arm) -> None:
+        self.findings = Finding.several(layout.MOST_FINDINGS)
         self.found: deque[Ending] = deque(maxlen=layout.MOST_FINDINGS)
         self.gave_way_reason = ""
         self.under_way: dict[int, Motion] = {}
         self._last = self._read = 0  # number of a motion; findings
-        self._numbers = numbers
+        self._arm = arm
 
     def add(self, motion: Motion) -> int:
         """Takes a motion; returns its number."""
@@ -342,11 +375,11 @@ class Motions:
 
     def read(self, model: RobotModel) -> None:
         """Puts into words what steps have found, and ends the motions that have ended."""
-        count, most = int(self._numbers[layout.FINDINGS]), layout.MOST_FINDINGS
+        count, most = int(self._arm.findings), layout.MOST_FINDINGS
         begin = self._read
         for k in range(max(begin, count - most), count):
             finding, self._read = self.findings[k % most], k + 1
-            motion = self.under_way.pop(int(finding[layout.ENDED]), None)
+            motion = self.under_way.pop(int(finding.ended), None)
             end = ending(model, finding, motion)
             self.found.append(end)
             if end.gave_way:
@@ -354,5 +387,5 @@ class Motions:
             if motion is not None:
                 motion.finish(end.kind, end.text)
         if count - most > begin:  # some are forgotten
-            for number in self.under_way.keys() - {int(self._numbers[layout.MOTION])}:
+            for number in self.under_way.keys() - {int(self._arm.motion)}:
                 self.under_way.pop(number).finish(EndKind.DROPPED, "too many events at once")

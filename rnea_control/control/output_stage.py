@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import Matrix, Vector
-from rnea_control.control import layout
+from rnea_control.array_types import Vector
 from rnea_control.control.arrest import RELEASE_TIME
 from rnea_control.control.laws import Robot
+from rnea_control.control.layout import Settings, State
 from rnea_control.dynamics.crba import felt_inertias
 from rnea_control.jit.inlining import inlined
 
@@ -54,19 +54,19 @@ def _push(x: float, speed: float, margin: float, stiffness: float) -> float:
 
 
 @inlined
-def limit_acceleration(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> bool:
-    """Fills row LIMIT_ACCELERATION, stages 1 and 2; returns whether a joint is beyond a limit."""
+def limit_acceleration(settings: Settings, state: State, q: Vector, v: Vector, dt: float) -> bool:
+    """Fills `limit_acceleration`, stages 1 and 2; returns whether a joint is beyond a limit."""
     found = False
-    stiffness = settings[layout.LIMIT_STIFFNESS, 0]
-    guided = state[layout.GUIDED, 0] != 0.0
+    stiffness = settings.limit_stiffness
+    guided = state.guided != 0.0
     for j in range(q.shape[0]):
         acceleration = 0.0
-        upper, lower = settings[layout.SOFT_UPPER, j], settings[layout.SOFT_LOWER, j]
-        margin = settings[layout.MARGIN, j]
+        upper, lower = settings.soft_upper[j], settings.soft_lower[j]
+        margin = settings.margin[j]
         if (q[j] > upper or q[j] < lower) and margin > 0.0:
             outward, inward = v[j], v[j]
             if not guided:
-                desired, rate = state[layout.DESIRED_POSITION, j], state[layout.DESIRED_VELOCITY, j]
+                desired, rate = state.desired_position[j], state.desired_velocity[j]
                 if desired > upper:
                     upper, outward = desired, v[j] - max(rate, 0.0)
                 if desired < lower:
@@ -76,136 +76,136 @@ def limit_acceleration(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt
             if q[j] < lower:
                 acceleration += _push(lower - q[j], -inward, margin, stiffness)
             if acceleration != 0.0:
-                state[layout.POSITION_LIMITED, j] += dt
-        excess = abs(v[j]) - settings[layout.VELOCITY_LIMIT, j]
+                state.position_limited[j] += dt
+        excess = abs(v[j]) - settings.velocity_limit[j]
         if excess > 0.0:
             acceleration -= math.copysign(BRAKING_RATE * excess, v[j])
-            state[layout.VELOCITY_LIMITED, j] += dt
-        state[layout.LIMIT_ACCELERATION, j] = acceleration
+            state.velocity_limited[j] += dt
+        state.limit_acceleration[j] = acceleration
         found |= (acceleration != 0.0) | (excess > 0.0)
     return found
 
 
 @inlined
-def blend(settings: Matrix, state: Matrix, t: float) -> None:
-    """Adds to row TORQUE the part of the torque before the start that has not faded out at time
+def blend(settings: Settings, state: State, t: float) -> None:
+    """Adds to `torque` the part of the torque before the start that has not faded out at time
     `t`, stage 3."""
-    duration, begin = settings[layout.BLEND_TIME, 0], state[layout.BLEND_START, 0]
+    duration, begin = settings.blend_time, state.blend_start
     if t - begin >= duration:
         return
     if math.isnan(begin):
-        state[layout.BLEND_START, 0] = begin = t
+        state.blend_start = begin = t
         for j in range(state.shape[1]):
-            offset = state[layout.COMMAND, j] - state[layout.TORQUE, j]
-            state[layout.BLEND_OFFSET, j] = offset if math.isfinite(offset) else 0.0
+            offset = state.command[j] - state.torque[j]
+            state.blend_offset[j] = offset if math.isfinite(offset) else 0.0
     if not duration > 0.0:
         return
     x = max(t - begin, 0.0) / duration
     left = 1.0 - x * x * (3.0 - 2.0 * x)
     for j in range(state.shape[1]):
-        state[layout.TORQUE, j] += left * state[layout.BLEND_OFFSET, j]
+        state.torque[j] += left * state.blend_offset[j]
 
 
 @inlined
 def add_limit_torques(
-    robot: Robot, settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float
+    robot: Robot, settings: Settings, state: State, q: Vector, v: Vector, dt: float
 ) -> None:
-    """Adds to row TORQUE what row LIMIT_ACCELERATION asks for."""
+    """Adds to `torque` what `limit_acceleration` asks for."""
     bodies, memory, matrix = robot
-    held, free = state[layout.HELD_INERTIA], state[layout.FREE_INERTIA]
+    held, free = state.held_inertia, state.free_inertia
     felt_inertias(bodies, memory, q, matrix, held, free)
-    damping = 2.0 * math.sqrt(settings[layout.LIMIT_STIFFNESS, 0])
+    damping = 2.0 * math.sqrt(settings.limit_stiffness)
     for j in range(q.shape[0]):
         rate = damping
-        if abs(v[j]) > settings[layout.VELOCITY_LIMIT, j]:
+        if abs(v[j]) > settings.velocity_limit[j]:
             rate += BRAKING_RATE
         inertia = min(held[j], free[j] * MOST_DAMPING / (rate * dt))
-        state[layout.TORQUE, j] += inertia * state[layout.LIMIT_ACCELERATION, j]
+        state.torque[j] += inertia * state.limit_acceleration[j]
 
 
 @inlined
-def torques_are_finite(state: Matrix) -> bool:
-    """Whether row TORQUE is finite."""
+def torques_are_finite(state: State) -> bool:
+    """Whether `torque` is finite."""
     finite = True
     for j in range(state.shape[1]):
-        finite &= math.isfinite(state[layout.TORQUE, j])
+        finite &= math.isfinite(state.torque[j])
     return finite
 
 
 @inlined
-def fall_back(settings: Matrix, state: Matrix, v: Vector) -> None:
-    """Puts row GRAVITY_TORQUE in the place of torques in row TORQUE that are not finite, stage 4,
+def fall_back(settings: Settings, state: State, v: Vector) -> None:
+    """Puts `gravity_torque` in the place of torques in `torque` that are not finite, stage 4,
     and that drive a joint on beyond its velocity limit, stage 2."""
     for j in range(v.shape[0]):
-        torque, holding = state[layout.TORQUE, j], state[layout.GRAVITY_TORQUE, j]
-        last = state[layout.COMMAND, j]
+        torque, holding = state.torque[j], state.gravity_torque[j]
+        last = state.command[j]
         if not math.isfinite(holding):
             holding = last if math.isfinite(last) else 0.0
         if not math.isfinite(torque):
             torque = holding
-        limit = settings[layout.VELOCITY_LIMIT, j]
+        limit = settings.velocity_limit[j]
         if abs(v[j]) > limit:
             driving = (torque - holding) * math.copysign(1.0, v[j])
             if driving > 0.0:
                 part_left = max(1.0 - (abs(v[j]) - limit) / (FADE_OUT * limit), 0.0)
                 torque = holding + (torque - holding) * part_left
-        state[layout.TORQUE, j] = torque
+        state.torque[j] = torque
 
 
 @inlined
-def output_stage(settings: Matrix, state: Matrix, dt: float, tau: Vector) -> tuple[bool, bool]:
-    """Fills `tau` from row TORQUE, stages 5 and 6.
+def output_stage(settings: Settings, state: State, dt: float, tau: Vector) -> tuple[bool, bool]:
+    """Fills `tau` from `torque`, stages 5 and 6.
 
     Returns:
         Whether a torque is at its limit, and whether one has been for the saturation timeout.
     """
     saturated, too_long = False, False
-    dt_rate = min(dt, state[layout.RATE_STEP, 0])
-    state[layout.RATE_STEP, 0] = LONGEST_RATE_STEP
+    dt_rate = min(dt, state.rate_step)
+    state.rate_step = LONGEST_RATE_STEP
     for j in range(tau.shape[0]):
-        torque, last = state[layout.TORQUE, j], state[layout.COMMAND, j]
-        state[layout.PREVIOUS_COMMAND, j] = last
-        limit = settings[layout.EFFORT_LIMIT, j]
+        torque, last = state.torque[j], state.command[j]
+        state.previous_command[j] = last
+        limit = settings.effort_limit[j]
         limited = min(max(torque, -limit), limit)
         if limited != torque:
             saturated = True
-            state[layout.SATURATED, j] += dt
-            state[layout.SATURATED_SINCE, j] += dt
-            too_long |= state[layout.SATURATED_SINCE, j] > settings[layout.SATURATION_TIMEOUT, 0]
+            state.saturated[j] += dt
+            state.saturated_since[j] += dt
+            too_long |= state.saturated_since[j] > settings.saturation_timeout
         else:
-            state[layout.SATURATED_SINCE, j] = 0.0
-        change = settings[layout.TORQUE_RATE_LIMIT, j] * dt_rate
+            state.saturated_since[j] = 0.0
+        change = settings.torque_rate_limit[j] * dt_rate
         # Nothing is limited where the last torque is NaN, or the rate infinite and the time 0.
         low, high = last - change, last + change
         if limited > high or limited < low:
             limited = high if limited > high else low
-            state[layout.RATE_LIMITED, j] += dt
+            state.rate_limited[j] += dt
         tau[j] = limited
-        state[layout.COMMAND, j] = limited
+        state.command[j] = limited
     return saturated, too_long
 
 
 @inlined
-def withdraw(state: Matrix) -> None:
+def withdraw(state: State) -> None:
     """The torques of the last step were not published: those before them are still in force."""
     for j in range(state.shape[1]):
-        state[layout.COMMAND, j] = state[layout.PREVIOUS_COMMAND, j]
+        state.command[j] = state.previous_command[j]
 
 
 @inlined
 def release(
-    settings: Matrix, state: Matrix, v: Vector, dt: float, tau: Vector, predicted: bool
+    settings: Settings, state: State, v: Vector, dt: float, tau: Vector, predicted: bool
 ) -> None:
     """Fills `tau` on the way from the last torque to none, or to the damping of velocities `v` that
     are not `predicted`, faster than any rate limit: the controller has let go of the arm."""
     for j in range(tau.shape[0]):
-        last, limit = state[layout.COMMAND, j], settings[layout.EFFORT_LIMIT, j]
-        state[layout.PREVIOUS_COMMAND, j] = last
+        last, limit = state.command[j], settings.effort_limit[j]
+        state.previous_command[j] = last
         target = 0.0
         if not predicted:
-            target = min(max(-state[layout.LET_GO_DAMPING, j] * v[j], -limit), limit)
+            target = min(max(-state.let_go_damping[j] * v[j], -limit), limit)
         change = limit * dt / RELEASE_TIME
         if not math.isfinite(last):
             last = 0.0
         tau[j] = min(max(target, last - change), last + change)
-        state[layout.COMMAND, j] = state[layout.TORQUE, j] = tau[j]
+        state.command[j] = state.torque[j] = tau[j]

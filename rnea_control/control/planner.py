@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control import layout
 from rnea_control.control.laws import ControlLaw
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
@@ -197,7 +196,7 @@ class Planner:
             return False
         if begin < at.trajectory.end_time or np.abs(points.velocities[0]).max() > AT_REST:
             return False
-        slack = self._settings.rows(self._model)[layout.END_SLACK]
+        slack = self._settings.rows(self._model).end_slack
         away = points.positions[0] - at.position
         away = np.abs(away - whole_turns(away, self._model.continuous)) * points.joints
         return bool((away <= np.minimum(tolerance, slack)).all())

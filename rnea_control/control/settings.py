@@ -24,7 +24,7 @@ from rnea_control.exceptions import ControllerError, ParameterError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameter
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.parameters.table import TICK_ROWS
+from rnea_control.parameters.table import ROWS, TICK_ROWS
 
 # Of a joint's range: a soft limit's margin is no wider.
 WIDEST_MARGIN = 0.1
@@ -212,46 +212,47 @@ class ControllerSettings(Settings):
             )
         super().check(joint_names)
 
-    def rows(self, model: RobotModel) -> FloatArray:
-        """The array that the control step takes; see layout.py."""
-        rows = np.zeros((layout.SETTINGS_ROWS, model.nv))
+    def rows(self, model: RobotModel) -> layout.Settings:
+        """What the control step takes."""
+        rows = layout.Settings.zeros(model.nv)
         safety = self.safety or SafetySettings.none(model.nv)
         settings = replace(self, trajectories=self.rules, safety=safety)
         values = {each.name: value for each, value in settings.numbers()}
-        for k, each in enumerate(TICK_ROWS):
-            rows[k] = values.get(each.name, each.in_force(each.default))
+        for name, parameter in layout.PARAMETERS.items():
+            default = ROWS[parameter].in_force(ROWS[parameter].default)
+            setattr(rows, name, values.get(parameter, default))
         # The model decides the others.
-        limit, rate = self._unscaled_effort_limit(model), rows[layout.TORQUE_RATE_LIMIT]
+        limit, rate = self._unscaled_effort_limit(model), rows.torque_rate_limit
         rate[:] = np.where(np.isnan(rate), limit / DEFAULT_TORQUE_RISE, rate)
-        rows[layout.EFFORT_LIMIT] = self.effort_limit_scale * limit
-        rows[layout.VELOCITY_LIMIT] *= model.velocity_limit
+        rows.effort_limit = self.effort_limit_scale * limit
+        rows.velocity_limit *= model.velocity_limit
         lower, upper = model.lower, model.upper
-        margin = np.minimum(rows[layout.MARGIN], WIDEST_MARGIN * (upper - lower))
+        margin = np.minimum(rows.margin, WIDEST_MARGIN * (upper - lower))
         margin[~np.isfinite(margin)] = 0.0
-        rows[layout.MARGIN] = margin
-        rows[layout.LOWER_LIMIT], rows[layout.UPPER_LIMIT] = lower, upper
-        rows[layout.SOFT_LOWER], rows[layout.SOFT_UPPER] = lower + margin, upper - margin
-        rows[layout.STATE_VELOCITY_LIMIT] = model.velocity_limit
+        rows.margin = margin
+        rows.lower_limit, rows.upper_limit = lower, upper
+        rows.soft_lower, rows.soft_upper = lower + margin, upper - margin
+        rows.state_velocity_limit = model.velocity_limit
         self._fill_bounds(rows, model, limit)
-        rows[layout.CONTINUOUS] = model.continuous
-        rows[layout.LAW], rows[layout.CHECK_JUMPS] = self.control_law, safety.check_jumps
+        rows.continuous = model.continuous
+        rows.law, rows.check_jumps = self.control_law, safety.check_jumps
         if self.friction_compensation:
-            rows[layout.FRICTION : layout.FRICTION + 3] = model.friction_parameters
+            rows.friction = model.friction_parameters
         return rows
 
-    def _fill_bounds(self, rows: FloatArray, model: RobotModel, limit: FloatArray) -> None:
+    def _fill_bounds(self, rows: layout.Settings, model: RobotModel, limit: FloatArray) -> None:
         """Fills in what the model decides of the motion's bounds; `limit`: of the efforts."""
         slides = np.array([kind == "prismatic" for kind in model.joint_types])
         least = np.minimum(DEFAULT_SLIDING_ERROR, SLIDING_ERROR_SHARE * (model.upper - model.lower))
         default = np.where(slides, least, DEFAULT_POSITION_ERROR)
-        error = rows[layout.MAX_POSITION_ERROR]
+        error = rows.max_position_error
         error[:] = np.where(np.isnan(error), default, error)
-        rows[layout.REFERENCE_SPEED] = speed = reference_speed(model)
-        rows[layout.END_SLACK] = np.where(slides, END_SLIDING_SLACK, END_SLACK)
-        power = rows[layout.MAX_DRIVING_POWER]
-        rated = np.where(np.isfinite(limit), limit, 0.0) @ speed
-        power[:] = np.where(np.isnan(power), DEFAULT_POWER_SHARE * rated or math.inf, power)
-        threshold = rows[layout.MAX_EXTERNAL_TORQUE]
+        rows.reference_speed = speed = reference_speed(model)
+        rows.end_slack = np.where(slides, END_SLIDING_SLACK, END_SLACK)
+        if math.isnan(rows.max_driving_power):
+            rated = float(np.where(np.isfinite(limit), limit, 0.0) @ speed)
+            rows.max_driving_power = DEFAULT_POWER_SHARE * rated or math.inf
+        threshold = rows.max_external_torque
         default = DEFAULT_THRESHOLD_SHARE * self.effort_limit_scale * limit
         threshold[:] = np.where(np.isfinite(threshold), threshold, default)
         if not (self.safety and self.safety.detects_collisions):

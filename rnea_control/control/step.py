@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from rnea_control.array_types import (
     FloatArray,
-    IntVector,
-    Matrices,
     Matrix,
     RecordArray,
     Vector,
@@ -30,7 +28,8 @@ from rnea_control.control import (
     output_stage,
 )
 from rnea_control.control.laws import is_hand_law
-from rnea_control.control.motion import GOAL_POSITION, Act, check, violated
+from rnea_control.control.layout import Arm, Settings, SettingsStack, State
+from rnea_control.control.motion import Act, ToleranceRows, check, violated_position
 from rnea_control.control.stopping import brake_along, brake_straight
 from rnea_control.control.trajectory import advance_scaling, follow, path_of, sample, scale, settle
 from rnea_control.jit.inlining import inlined
@@ -57,6 +56,12 @@ FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)  # end the motion; what 
 ADOPT = 5  # follow a trajectory
 CHANGE = 6  # use other settings
 BRACE = 7  # use the settings that hold any arm, or the ordinary ones
+
+
+STEP_ONCE = (
+    "i8(Arm[::1], SettingsStack, ToleranceRows, State, Finding[::1], f8, f8[::1], f8[::1], "
+    "f8[::1], b1)"
+)
 
 
 class Request(Record):
@@ -93,50 +98,50 @@ class Box(NamedTuple):
 
     request: Request
     measured: FloatArray  # position and velocity, shape (2, nv)
-    settings: FloatArray  # shape (2, SETTINGS_ROWS, nv)
-    tolerances: FloatArray  # rows as of `check`
+    settings: SettingsStack
+    tolerances: ToleranceRows
 
     @property
-    def arrays(self) -> tuple[RecordArray, FloatArray, FloatArray, FloatArray]:
+    def arrays(self) -> tuple[RecordArray, FloatArray, SettingsStack, ToleranceRows]:
         """What a kernel takes."""
         return (self.request.array, *self[1:])
 
 
 @inlined
-def _shaken(settings: Matrix, state: Matrix, dt: float) -> bool:
+def _shaken(settings: Settings, state: State, dt: float) -> bool:
     """Whether a joint swings to and fro about its desired motion; which, in `state`."""
     shaken = False
     for j in range(settings.shape[1]):
-        limit, noise = settings[layout.STATE_VELOCITY_LIMIT, j], state[layout.VELOCITY_NOISE, j]
+        limit, noise = settings.state_velocity_limit[j], state.velocity_noise[j]
         if math.isnan(noise):
             continue
-        share = SHAKING_REST if state[layout.DESIRED_VELOCITY, j] == 0.0 else SHAKING_SPEED
+        share = SHAKING_REST if state.desired_velocity[j] == 0.0 else SHAKING_SPEED
         fast = max(share * limit, NOISE_FACTOR * noise)
-        error = state[layout.VELOCITY_ERROR, j]
-        count = max(state[layout.REVERSALS, j] - FORGOTTEN_REVERSALS * dt, 0.0)
+        error = state.velocity_error[j]
+        count = max(state.reversals[j] - FORGOTTEN_REVERSALS * dt, 0.0)
         if abs(error) > fast:
             side = math.copysign(1.0, error)
-            if side == -state[layout.SHAKEN_SIDE, j]:
+            if side == -state.shaken_side[j]:
                 count += 1.0
-            state[layout.SHAKEN_SIDE, j] = side
+            state.shaken_side[j] = side
         if count > MOST_REVERSALS:
             shaken = True
             count = 0.0
-            state[layout.VIOLATING_JOINT, 0] = j
-        state[layout.REVERSALS, j] = count
+            state.violating_joint = j
+        state.reversals[j] = count
     return shaken
 
 
 @inlined
 def _ending(
-    n: IntVector, settings: Matrix, tolerances: Matrix, state: Matrix, s: float, pressed: bool
+    arm: Arm, settings: Settings, tolerances: ToleranceRows, state: State, s: float, pressed: bool
 ) -> int:
     """What ends the motion, or takes the desired position from the arm, at trajectory time `s`."""
-    found = check(tolerances, state, s) if n[layout.MOTION] != 0 else layout.UNDER_WAY
+    found = check(tolerances, state, s) if arm.motion != 0 else layout.UNDER_WAY
     # An arm that is stopped stays about one place, however it is pushed.
-    if n[layout.WATCH] != motion_watch.STOPPED and found in (layout.UNDER_WAY, layout.REACHED):
+    if arm.watch != motion_watch.STOPPED and found in (layout.UNDER_WAY, layout.REACHED):
         # A goal without tolerances is not reached by an arm that is held elsewhere.
-        if violated(state, settings, layout.MAX_POSITION_ERROR, 1):
+        if violated_position(state, settings.max_position_error):
             found = layout.TORN_AWAY
         elif pressed:
             found = layout.PRESSED
@@ -145,10 +150,10 @@ def _ending(
 
 @kernel()
 def step(
-    n: IntVector,
-    settings: Matrix,
-    tolerances: Matrix,
-    state: Matrix,
+    arm: Arm,
+    settings: Settings,
+    tolerances: ToleranceRows,
+    state: State,
     t: float,
     q: Vector,
     v: Vector,
@@ -157,7 +162,7 @@ def step(
 ) -> int:
     """Fills `tau`, but for a bad state or size; returns what was found, see above. Arguments are as
     of `advance`, but for `settings`: those in force."""
-    if n[layout.SEGMENTS] == 0:
+    if arm.segments == 0:
         return NO_TRAJECTORY
     nv = state.shape[1]
     if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv:
@@ -171,29 +176,29 @@ def step(
         belief.remember(state, t, q, v)
         if frozen:
             return FROZEN
-    dt = max(t - state[layout.LAST_TIME, 0], 0.0)
+    dt = max(t - state.last_time, 0.0)
     advance_scaling(state, dt, predicted)
     # After a prediction the states' stamps may be a little behind: trajectory time waits for them.
-    ahead = settings[layout.DEAD_TIME, 0] * state[layout.SCALING, 0]
-    s = max(t + ahead - state[layout.BEHIND, 0], state[layout.LAST_TRAJECTORY_TIME, 0])
-    state[layout.LAST_TIME, 0] = t
-    state[layout.LAST_TRAJECTORY_TIME, 0] = s
-    starts, coefficients = path_of(n, nv)
-    segment = int(state[layout.SEGMENT, 0])
-    state[layout.SEGMENT, 0] = sample(starts, coefficients, segment, s, 0.0, state)
+    ahead = settings.dead_time * state.scaling
+    s = max(t + ahead - state.behind, state.last_trajectory_time)
+    state.last_time = t
+    state.last_trajectory_time = s
+    starts, coefficients = path_of(arm, nv)
+    segment = int(state.segment)
+    state.segment = sample(starts, coefficients, segment, s, 0.0, state)
     scale(state)
     if predicted:
         laws.predict_state(settings, state, q, v, dt)
         belief.watch_rest(state, t, v)
     else:
-        stopped = n[layout.WATCH] == motion_watch.STOPPED
+        stopped = arm.watch == motion_watch.STOPPED
         laws.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP), stopped)
-        q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
-    if n[layout.POWERLESS] != 0:
+        q, v = state.predicted_position, state.predicted_velocity
+    if arm.powerless:
         output_stage.release(settings, state, v, dt, tau, predicted)
         return layout.UNDER_WAY
     limited = output_stage.limit_acceleration(settings, state, q, v, dt)
-    robot = laws.robot_of(n, nv)
+    robot = laws.robot_of(arm, nv)
     laws.control_torque(robot, settings, state, q, v, predicted)
     if limited:
         output_stage.add_limit_torques(robot, settings, state, q, v, dt)
@@ -207,8 +212,8 @@ def step(
         return BAD_TORQUE
     found = layout.UNDER_WAY
     if not predicted:
-        found = _ending(n, settings, tolerances, state, s, pressed)
-        if state[layout.GUIDED, 0] == 0.0 and _shaken(settings, state, dt):
+        found = _ending(arm, settings, tolerances, state, s, pressed)
+        if state.guided == 0.0 and _shaken(settings, state, dt):
             found = layout.SHAKEN
     return int(saturated) + FOUND * found
 
@@ -217,104 +222,105 @@ _step, _watch = linked(step), linked(motion_watch.watch)
 
 
 @inlined
-def catch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> None:
+def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Vector) -> None:
     """Takes the desired position and velocity from the arm, and brakes from there."""
-    state[layout.LAST_TIME, 0] = t
-    state[layout.LAST_TRAJECTORY_TIME, 0] = t - state[layout.BEHIND, 0]
-    state[layout.GUIDED, 0] = 1.0 if is_hand_law(settings) else 0.0
-    state[layout.SATURATED_SINCE, :] = 0.0
-    state[layout.SMOOTH_VELOCITY_ERROR, :] = 0.0
+    state.last_time = t
+    state.last_trajectory_time = t - state.behind
+    state.guided = 1.0 if is_hand_law(settings) else 0.0
+    state.saturated_since[:] = 0.0
+    state.smooth_velocity_error[:] = 0.0
     belief.believe(state)
-    brake_straight(n, settings, state, q, v)
+    brake_straight(arm, settings, state, q, v)
 
 
 @inlined
-def brake(n: IntVector, settings: Matrix, state: Matrix, guided: bool) -> None:
+def brake(arm: Arm, settings: Settings, state: State, guided: bool) -> None:
     """Brakes along the path; where a hand guides the arm, straight on from its last state."""
-    s = state[layout.LAST_TRAJECTORY_TIME, 0]
+    s = state.last_trajectory_time
     if guided:
-        q, v = state[layout.LAST_POSITION], state[layout.LAST_VELOCITY]
-        if n[layout.PREDICTING] != 0:
-            q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
-        catch(n, settings, state, state[layout.LAST_TIME, 0], q, v)
-    elif s < state[layout.PATH_END, 0] and state[layout.UNSCALED_UNTIL, 0] <= s:
-        brake_along(n, settings, state, False)
+        q, v = state.last_position, state.last_velocity
+        if arm.predicting:
+            q, v = state.predicted_position, state.predicted_velocity
+        catch(arm, settings, state, state.last_time, q, v)
+    elif s < state.path_end and state.unscaled_until <= s:
+        brake_along(arm, settings, state, False)
 
 
 @inlined
-def _note_off_goal(settings: Matrix, tolerances: Matrix, state: Matrix) -> None:
+def _note_off_goal(settings: Settings, tolerances: ToleranceRows, state: State) -> None:
     """Writes which joint is furthest from its goal, as a part of what it may be off without a word,
     and how far; of those that have no tolerance there."""
     furthest = 1.0
-    state[layout.VIOLATION, 0] = 0.0
+    state.violation = 0.0
     for j in range(state.shape[1]):
-        off = abs(state[layout.POSITION_ERROR, j]) / settings[layout.END_SLACK, j]
-        if off > furthest and tolerances[GOAL_POSITION, j] == math.inf:
+        off = abs(state.position_error[j]) / settings.end_slack[j]
+        if off > furthest and tolerances.goal_position[j] == math.inf:
             furthest = off
-            state[layout.VIOLATING_JOINT, 0] = j
-            state[layout.VIOLATION, 0] = state[layout.POSITION_ERROR, j]
+            state.violating_joint = j
+            state.violation = state.position_error[j]
 
 
 @inlined
-def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None:
+def end_motion(arm: Arm, state: State, findings: RecordArray, kind: int) -> None:
     """Ends the motion, and keeps why."""
-    row = findings[n[layout.FINDINGS] % layout.MOST_FINDINGS]
-    row[layout.KIND], row[layout.ENDED] = kind, n[layout.MOTION]
-    row[layout.FOUND_AT] = state[layout.LAST_TRAJECTORY_TIME, 0]
-    for k in range(layout.FOUND_AT - layout.JOINT):
-        row[layout.JOINT + k] = state[layout.VIOLATING_JOINT + k, 0]
+    finding = findings[arm.findings % layout.MOST_FINDINGS]
+    finding.kind, finding.ended = kind, arm.motion
+    finding.found_at = state.last_trajectory_time
+    joint, excess = int(state.violating_joint), state.violation
     if kind == layout.PRESSED:
-        since = state[layout.SATURATED_SINCE]
-        row[layout.JOINT] = j = since.argmax()
-        row[layout.EXCESS] = since[j]
-    joint = int(row[layout.JOINT])
-    row[layout.MOVING_AT] = state[layout.LAST_VELOCITY, joint]
-    row[layout.EXTERNAL_TORQUE] = state[layout.RESIDUAL, joint]
-    row[layout.LATE_BY] = state[layout.PAUSE_DELAY, 0]
-    n[layout.FINDINGS] += 1
-    n[layout.MOTION] = 0
+        since = state.saturated_since
+        joint = int(since.argmax())
+        excess = since[joint]
+    finding.joint, finding.excess = joint, excess
+    finding.quantity = int(state.violating_quantity)
+    finding.allowed = state.violated_tolerance
+    finding.moving_at = state.last_velocity[joint]
+    finding.external_torque = state.residual[joint]
+    finding.late_by = state.pause_delay
+    arm.findings += 1
+    arm.motion = 0
 
 
 @inlined
-def _stop(n: IntVector, settings: Matrices, state: Matrix, t: float, q: Vector, v: Vector) -> None:
+def _stop(arm: Arm, settings: SettingsStack, state: State, t: float, q: Vector, v: Vector) -> None:
     """A bound of the motion was violated: the arm brakes from where it is, by a law that holds it,
     and stays about that place. An arm that is stopped already does so."""
-    if n[layout.WATCH] == motion_watch.FREE:
-        n[layout.WATCH] = motion_watch.STOPPED
-        if is_hand_law(settings[n[layout.BRACED]]):
-            n[layout.BRACED] = 1
-        catch(n, settings[n[layout.BRACED]], state, t, q, v)
+    if arm.watch == motion_watch.FREE:
+        arm.watch = motion_watch.STOPPED
+        if is_hand_law(settings[arm.braced]):
+            arm.braced = 1
+        catch(arm, settings[arm.braced], state, t, q, v)
 
 
 @inlined
-def _shake_less(n: IntVector, state: Matrix) -> int:
+def _shake_less(arm: Arm, state: State) -> int:
     """An arm that shakes though a law brakes it that holds any arm gets half of the feedback, and
     in the end none."""
-    state[layout.FEEDBACK_SHARE, 0] *= 0.5
-    state[layout.VIOLATION, 0] = 0.0  # no speed tells of it
-    return layout.LET_GO if state[layout.FEEDBACK_SHARE, 0] < LEAST_FEEDBACK else layout.UNDER_WAY
+    state.feedback_share *= 0.5
+    state.violation = 0.0  # no speed tells of it
+    return layout.LET_GO if state.feedback_share < LEAST_FEEDBACK else layout.UNDER_WAY
 
 
 @inlined
-def emergency_stop(n: IntVector, settings: Matrices, state: Matrix, findings: Matrix) -> None:
+def emergency_stop(arm: Arm, settings: SettingsStack, state: State, findings: RecordArray) -> None:
     """Brakes, and goes by a law that holds the arm; arguments as of `advance`."""
-    guided = state[layout.GUIDED, 0] != 0.0
-    if is_hand_law(settings[n[layout.BRACED]]):
-        n[layout.BRACED] = 1
-        state[layout.GUIDED, 0] = 0.0
-    if n[layout.WATCH] == motion_watch.FREE:
-        n[layout.WATCH] = motion_watch.STOPPED
-    end_motion(n, state, findings, layout.STOPPED)
-    brake(n, settings[n[layout.BRACED]], state, guided)
+    guided = state.guided != 0.0
+    if is_hand_law(settings[arm.braced]):
+        arm.braced = 1
+        state.guided = 0.0
+    if arm.watch == motion_watch.FREE:
+        arm.watch = motion_watch.STOPPED
+    end_motion(arm, state, findings, layout.STOPPED)
+    brake(arm, settings[arm.braced], state, guided)
 
 
 @inlined
 def advance(
-    n: IntVector,
-    settings: Matrices,
-    tolerances: Matrix,
-    state: Matrix,
-    findings: Matrix,
+    arm: Arm,
+    settings: SettingsStack,
+    tolerances: ToleranceRows,
+    state: State,
+    findings: RecordArray,
     t: float,
     q: Vector,
     v: Vector,
@@ -325,52 +331,65 @@ def advance(
     from where it is, so that it does not press on. Returns what `step` does.
 
     Args:
-        n, state: see layout.py.
-        settings: those of the controller and those that hold any arm, shape (2, SETTINGS_ROWS, nv).
+        arm, state: see layout.py.
+        settings: those of the controller and those that hold any arm, a stack of two.
         tolerances: of the motion, as of `check`.
-        findings: shape (MOST_FINDINGS, FINDING_SIZE).
+        findings: records, shape (MOST_FINDINGS,).
         t, q, v, tau: as of `Controller.step`.
         predicted: whether the state is to be predicted; it is filled into `q` and `v` then.
     """
-    in_force = settings[n[layout.BRACED]]
-    of_step = n, in_force, tolerances, state, t, q, v, tau, predicted
-    outcome = _step(n[layout.STEP_CODE], of_step)
+    in_force = settings[arm.braced]
+    of_step = arm, in_force, tolerances, state, t, q, v, tau, predicted
+    outcome = _step(arm.step_code, of_step)
     if outcome < BAD_STATE or outcome == BAD_TORQUE:  # the state counts
-        if predicted and n[layout.PREDICTING] == 0:
-            n[layout.GAPS] += 1
-        n[layout.PREDICTING] = 1 if predicted else 0
+        if predicted and not arm.predicting:
+            arm.gaps += 1
+        arm.predicting = predicted
     if predicted or outcome >= BAD_STATE:
         momentum_observer.start_anew(state)
         return outcome
-    n[layout.OUTCOME] = outcome
+    arm.outcome = outcome
     found = outcome // FOUND
-    watched = _watch(n[layout.WATCH_CODE], (n, in_force, state, t, q, v))
+    watched = _watch(arm.watch_code, (arm, in_force, state, t, q, v))
     if watched != layout.UNDER_WAY:
         found = watched
-    if found == layout.SHAKEN and n[layout.BRACED] != 0:
-        found = _shake_less(n, state)
+    if found == layout.SHAKEN and arm.braced != 0:
+        found = _shake_less(arm, state)
     if found == layout.UNDER_WAY:
         return outcome
     if found == layout.REACHED:
         _note_off_goal(in_force, tolerances, state)
-    end_motion(n, state, findings, found)
+    end_motion(arm, state, findings, found)
     if found in (layout.PATH_VIOLATED, layout.GOAL_VIOLATED):
-        brake_along(n, in_force, state, True)
+        brake_along(arm, in_force, state, True)
     elif found == layout.LET_GO:
-        n[layout.POWERLESS] = 1
-        state[layout.LET_GO_DAMPING, int(state[layout.VIOLATING_JOINT, 0])] = 0.0
+        arm.powerless = True
+        state.let_go_damping[int(state.violating_joint)] = 0.0
     elif found in (layout.RESTLESS, layout.CALM):
         pass  # the mode tells
     elif found > layout.BLOCKED:
-        _stop(n, settings, state, t, q, v)
+        _stop(arm, settings, state, t, q, v)
     elif found > layout.REACHED:
-        n[layout.GAVE_WAY] += 1
-        catch(n, in_force, state, t, q, v)
+        arm.gave_way += 1
+        catch(arm, in_force, state, t, q, v)
     return outcome % FOUND + FOUND * found
 
 
-# `advance` by itself, for Python.
-step_once = kernel()(advance)
+@kernel(STEP_ONCE)
+def step_once(
+    arms: RecordArray,
+    settings: SettingsStack,
+    tolerances: ToleranceRows,
+    state: State,
+    findings: RecordArray,
+    t: float,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    predicted: bool,
+) -> int:
+    """`advance` by itself, for Python."""
+    return advance(arms[0], settings, tolerances, state, findings, t, q, v, tau, predicted)
 
 
 @inlined
@@ -382,69 +401,70 @@ def _copy(rows: Matrix, into: Matrix) -> None:
 
 @inlined
 def serve(
-    n: IntVector,
-    settings: Matrices,
-    tolerances: Matrix,
-    state: Matrix,
+    arm: Arm,
+    settings: SettingsStack,
+    tolerances: ToleranceRows,
+    state: State,
     request: Request,
     measured: Matrix,
-    new_settings: Matrices,
-    new_tolerances: Matrix,
+    new_settings: SettingsStack,
+    new_tolerances: ToleranceRows,
 ) -> None:
     """Carries out a request; the first arguments are as of `advance`, the others a `Box`'s."""
-    kind, in_force = request.kind, settings[n[layout.BRACED]]
-    s = state[layout.LAST_TRAJECTORY_TIME, 0]
+    kind, in_force = request.kind, settings[arm.braced]
+    s = state.last_trajectory_time
     request.done, request.ended = True, 0
-    if kind == ADOPT and (request.revision != n[layout.REVISION] or s > request.begin):
+    if kind == ADOPT and (request.revision != arm.revision or s > request.begin):
         request.done = False  # another trajectory has come between, or it is too late
         return
     if kind <= ADOPT:
-        request.ended, n[layout.MOTION] = n[layout.MOTION], 0
+        request.ended, arm.motion = arm.motion, 0
     if kind == BRAKE:
-        brake(n, in_force, state, request.guided)
+        brake(arm, in_force, state, request.guided)
     elif kind == CATCH:
-        catch(n, in_force, state, request.now, measured[0], measured[1])
+        catch(arm, in_force, state, request.now, measured[0], measured[1])
         arrest.begin_from(in_force, state, request.now, measured[1])
     elif kind == GUIDE:
-        state[layout.GUIDED, 0] = 1.0
+        state.guided = 1.0
     elif kind == ADOPT:
-        if s >= state[layout.PATH_END, 0]:
+        if s >= state.path_end:
             settle(state)  # a stop leaves it at full speed
         where = request.starts_at, request.coefficients_at, request.segments
-        follow(n, state, *where, request.rest)
-        state[layout.START_TIME, 0], state[layout.END_TIME, 0] = request.start, request.end
-        state[layout.PAUSE_DELAY, 0] = 0.0
-        n[layout.MOTION] = request.motion
+        follow(arm, state, *where, request.rest)
+        state.start_time, state.end_time = request.start, request.end
+        state.pause_delay = 0.0
+        arm.motion = request.motion
     elif kind == CHANGE:
         for which in range(2):
             _copy(new_settings[which], settings[which])
-        n[layout.BODIES_AT] = request.bodies_at
+        arm.bodies_at = request.bodies_at
         if request.new_model:
             momentum_observer.start_anew(state)
-        state[layout.RESTS_SINCE, 0] = math.nan
+        state.rests_since = math.nan
     elif kind == BRACE:
-        n[layout.BRACED] = 1 if request.braced else 0
+        arm.braced = 1 if request.braced else 0
     if kind in (ADOPT, CHANGE):
         _copy(new_tolerances, tolerances)
     if kind in (CHANGE, BRACE):
-        by_hand = is_hand_law(settings[n[layout.BRACED]])
-        if by_hand or n[layout.BRACED] != 0:
-            state[layout.GUIDED, 0] = 1.0 if by_hand else 0.0
+        by_hand = is_hand_law(settings[arm.braced])
+        if by_hand or arm.braced != 0:
+            state.guided = 1.0 if by_hand else 0.0
 
 
 @kernel(
-    "void(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], "
-    "Request[::1], f8[:,::1], f8[:,:,::1], f8[:,::1])"
+    "void(Arm[::1], SettingsStack, ToleranceRows, State, "
+    "Request[::1], f8[:,::1], SettingsStack, ToleranceRows)"
 )
 def serve_now(
-    n: IntVector,
-    settings: Matrices,
-    tolerances: Matrix,
-    state: Matrix,
+    arms: RecordArray,
+    settings: SettingsStack,
+    tolerances: ToleranceRows,
+    state: State,
     requests: RecordArray,
     measured: Matrix,
-    new_settings: Matrices,
-    new_tolerances: Matrix,
+    new_settings: SettingsStack,
+    new_tolerances: ToleranceRows,
 ) -> None:
     """`serve` by itself, for Python."""
-    serve(n, settings, tolerances, state, requests[0], measured, new_settings, new_tolerances)
+    asked = requests[0], measured, new_settings, new_tolerances
+    serve(arms[0], settings, tolerances, state, *asked)

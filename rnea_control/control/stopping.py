@@ -25,9 +25,9 @@ import math
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
-from rnea_control.control import layout
+from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
 from rnea_control.control.laws import robot_of
+from rnea_control.control.layout import Arm, Desired, Settings, State
 from rnea_control.control.trajectory import (
     COEFFICIENTS,
     EFFORT,
@@ -46,6 +46,7 @@ from rnea_control.jit.compilation import address
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import array_at, linked
+from rnea_control.jit.rows import rows_at
 
 # Between the states that are exact, [s].
 KNOT = 0.005
@@ -71,42 +72,54 @@ _BRAKING_KNOTS = math.ceil(LONGEST_HALT / KNOT) + 2
 # Segments that the longest stop may have, with those of the fading effort and of rest.
 STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 
-# Rows of the scratch array: those that `sample` fills with a place of the path; a motion of the
-# joints there, and its torques.
-_PATH_POSITION, _PATH_VELOCITY, _PATH_ACCELERATION, _PATH_EFFORT = range(4)
-_POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
-SCRATCH_ROWS = 9
+
+class Scratch(Desired):
+    """Memory for planning: a place of the path; a motion of the joints there, and its torques
+    without and with a unit of braking."""
+
+    position: Vector
+    velocity: Vector
+    acceleration: Vector
+    torque: Vector
+    braking_torque: Vector
+
+
+_scratch_at = rows_at(Scratch)
 
 
 @inlined
 def _hardest_braking(
-    bodies: Matrix, memory: Matrix, settings: Matrix, shift: Vector, sigma: float, scratch: Matrix
+    bodies: Matrix,
+    memory: Matrix,
+    settings: Settings,
+    shift: Vector,
+    sigma: float,
+    scratch: Scratch,
 ) -> float:
-    """The largest kappa that all joints can bear at the place in the path's rows of `scratch`."""
-    position, velocity = scratch[_POSITION], scratch[_VELOCITY]
-    acceleration = scratch[_ACCELERATION]
+    """The largest kappa that all joints can bear at the place in `scratch`."""
+    position, velocity, acceleration = scratch.position, scratch.velocity, scratch.acceleration
     nv = position.shape[0]
     kappa = math.inf
     for j in range(nv):
-        position[j] = scratch[_PATH_POSITION, j] + shift[j]
-        velocity[j] = scratch[_PATH_VELOCITY, j] * sigma
-        acceleration[j] = scratch[_PATH_ACCELERATION, j] * sigma**2
-        slope = -scratch[_PATH_VELOCITY, j]
-        limit = settings[layout.MAX_DECELERATION, j]
+        position[j] = scratch.desired_position[j] + shift[j]
+        velocity[j] = scratch.desired_velocity[j] * sigma
+        acceleration[j] = scratch.desired_acceleration[j] * sigma**2
+        slope = -scratch.desired_velocity[j]
+        limit = settings.max_deceleration[j]
         kappa = min(kappa, _furthest(acceleration[j], slope, limit))
-    for row in range(_TORQUE, _BRAKING_TORQUE + 1):
+    for torque in (scratch.torque, scratch.braking_torque):
         outward_pass(bodies, memory, position, velocity, acceleration)
-        inward_pass(bodies, memory, scratch[row])
-        add_armature(bodies, acceleration, scratch[row])
+        inward_pass(bodies, memory, torque)
+        add_armature(bodies, acceleration, torque)
         for j in range(nv):
-            acceleration[j] -= scratch[_PATH_VELOCITY, j]
-    friction = settings[layout.FRICTION : layout.FRICTION + 3]
+            acceleration[j] -= scratch.desired_velocity[j]
+    friction = settings.friction
     for j in range(nv):
-        slope = scratch[_BRAKING_TORQUE, j] - scratch[_TORQUE, j]
-        torque = scratch[_TORQUE, j] + friction_torque(friction, velocity, j)
-        torque += scratch[_PATH_EFFORT, j]
-        limit = BRAKING_SHARE * settings[layout.EFFORT_LIMIT, j]
-        kappa = min(kappa, _furthest(torque, slope, limit))
+        slope = scratch.braking_torque[j] - scratch.torque[j]
+        needed = scratch.torque[j] + friction_torque(friction, velocity, j)
+        needed += scratch.desired_effort[j]
+        limit = BRAKING_SHARE * settings.effort_limit[j]
+        kappa = min(kappa, _furthest(needed, slope, limit))
     return kappa
 
 
@@ -133,18 +146,18 @@ def _after(
 
 @inlined
 def _put_knot(
-    starts: Vector, c: Matrices, i: int, shift: Vector, sigma: float, kappa: float, scratch: Matrix
+    starts: Vector, c: Matrices, i: int, shift: Vector, sigma: float, kappa: float, scratch: Scratch
 ) -> None:
-    """Begins segment i at the place in the path's rows of `scratch`, and completes the one before:
+    """Begins segment i at the place in `scratch`, and completes the one before:
     quintics, and a line of the effort, that lead there."""
     for j in range(c.shape[1]):
-        slope = scratch[_PATH_VELOCITY, j]
-        acceleration = scratch[_PATH_ACCELERATION, j] * sigma**2 - slope * kappa
-        c[i, j, 0] = scratch[_PATH_POSITION, j] + shift[j]
+        slope = scratch.desired_velocity[j]
+        acceleration = scratch.desired_acceleration[j] * sigma**2 - slope * kappa
+        c[i, j, 0] = scratch.desired_position[j] + shift[j]
         c[i, j, 1] = slope * sigma
         c[i, j, 2] = 0.5 * acceleration
         c[i, j, 3:EFFORT] = 0.0
-        c[i, j, EFFORT] = scratch[_PATH_EFFORT, j]
+        c[i, j, EFFORT] = scratch.desired_effort[j]
         c[i, j, EFFORT + 1] = 0.0
     if i == 0:
         return
@@ -173,7 +186,7 @@ def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
 def stop_along_path(
     bodies: Matrix,
     memory: Matrix,
-    settings: Matrix,
+    settings: Settings,
     shift: Vector,
     starts: Vector,
     coefficients: Matrices,
@@ -181,7 +194,7 @@ def stop_along_path(
     s0: float,
     sigma0: float,
     sigma_dot0: float,
-    scratch: Matrix,
+    scratch: Scratch,
     out_starts: Vector,
     out_coefficients: Matrices,
 ) -> float:
@@ -205,7 +218,7 @@ def stop_along_path(
         s0: the trajectory time now, and the time at which the stop begins, [s].
         sigma0: the scaling, trajectory time per time.
         sigma_dot0: its rate, [1/s].
-        scratch: overwritten, shape (SCRATCH_ROWS, nv).
+        scratch: overwritten.
         out_starts: output, shape (STOP_SEGMENTS,); segments that are not needed start at infinity.
         out_coefficients: output, shape (STOP_SEGMENTS, nv, 8).
     """
@@ -261,9 +274,9 @@ _stop = linked(stop_along_path)
 
 @inlined
 def _brake(
-    n: IntVector,
-    settings: Matrix,
-    state: Matrix,
+    arm: Arm,
+    settings: Settings,
+    state: State,
     shift: Vector,
     starts: Vector,
     coefficients: Matrices,
@@ -271,55 +284,55 @@ def _brake(
     """Changes to a stop along a path that is followed with the scaling in `state`; returns where
     the coefficients of the stop are, which runs at full speed. `shift` is added to its positions.
     """
-    nv, offset = state.shape[1], n[layout.SPARE] * _FLOAT * STOP_SEGMENTS
-    n[layout.SPARE] = 1 - n[layout.SPARE]
-    starts_at = n[layout.STOP_STARTS_AT] + offset
-    stop_at = n[layout.STOP_COEFFICIENTS_AT] + offset * nv * COEFFICIENTS
+    nv, offset = state.shape[1], arm.spare * _FLOAT * STOP_SEGMENTS
+    arm.spare = 1 - arm.spare
+    starts_at = arm.stop_starts_at + offset
+    stop_at = arm.stop_coefficients_at + offset * nv * COEFFICIENTS
     stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
-    bodies, memory, _ = robot_of(n, nv)
-    now, segment = state[layout.LAST_TRAJECTORY_TIME, 0], int(state[layout.SEGMENT, 0])
-    scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    bodies, memory, _ = robot_of(arm, nv)
+    now, segment = state.last_trajectory_time, int(state.segment)
+    scaling, rate = state.scaling, state.scaling_rate
     path = shift, starts, coefficients, segment, now, scaling, rate
-    scratch = array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv))
+    scratch = _scratch_at(arm.scratch_at, nv)
     stop_starts = array_at(starts_at, (STOP_SEGMENTS,))
-    end = _stop(n[layout.STOP_CODE], (bodies, memory, settings, *path, scratch, stop_starts, stop))
-    follow(n, state, starts_at, stop_at, STOP_SEGMENTS, end)
-    state[layout.UNSCALED_UNTIL, 0] = end
-    state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = 1.0
-    state[layout.SCALING_RATE, 0] = 0.0
+    end = _stop(arm.stop_code, (bodies, memory, settings, *path, scratch, stop_starts, stop))
+    follow(arm, state, starts_at, stop_at, STOP_SEGMENTS, end)
+    state.unscaled_until = end
+    state.leading_scaling = state.scaling = 1.0
+    state.scaling_rate = 0.0
     return stop_at
 
 
 @inlined
-def brake_along(n: IntVector, settings: Matrix, state: Matrix, from_measured: bool) -> None:
+def brake_along(arm: Arm, settings: Settings, state: State, from_measured: bool) -> None:
     """Brakes along the path; `from_measured`: shifted to where the arm is."""
     nv = state.shape[1]
-    shift = array_at(n[layout.SHIFT_AT], (nv,))
+    shift = array_at(arm.shift_at, (nv,))
     for j in range(nv):
-        shift[j] = -state[layout.POSITION_ERROR, j] if from_measured else 0.0
-    starts, coefficients = path_of(n, nv)
-    _brake(n, settings, state, shift, starts, coefficients)
+        shift[j] = -state.position_error[j] if from_measured else 0.0
+    starts, coefficients = path_of(arm, nv)
+    _brake(arm, settings, state, shift, starts, coefficients)
 
 
 @inlined
-def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: Vector) -> None:
+def brake_straight(arm: Arm, settings: Settings, state: State, q: Vector, v: Vector) -> None:
     """Brakes straight on from position `q` and velocity `v`, shape (nv,), within the position
     limits."""
     nv = state.shape[1]
-    shift = array_at(n[layout.SHIFT_AT], (nv,))
-    starts = array_at(n[layout.LINE_STARTS_AT], (1,))
-    line = array_at(n[layout.LINE_AT], (1, nv, COEFFICIENTS))
-    starts[0] = state[layout.LAST_TRAJECTORY_TIME, 0]
+    shift = array_at(arm.shift_at, (nv,))
+    starts = array_at(arm.line_starts_at, (1,))
+    line = array_at(arm.line_at, (1, nv, COEFFICIENTS))
+    starts[0] = state.last_trajectory_time
     shift[:] = 0.0
     for j in range(nv):
         line[0, j, 0] = q[j]
         line[0, j, 1] = min(max(v[j], -FASTEST), FASTEST)
-    state[layout.SCALING, 0], state[layout.SCALING_RATE, 0] = 1.0, 0.0
-    stop_at = _brake(n, settings, state, shift, starts, line)
+    state.scaling, state.scaling_rate = 1.0, 0.0
+    stop_at = _brake(arm, settings, state, shift, starts, line)
     stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
     for j in range(nv):  # joints that would leave their limits brake harder
         start, end = line[0, j, 0], stop[STOP_SEGMENTS - 1, j, 0]
-        lower, upper = settings[layout.LOWER_LIMIT, j], settings[layout.UPPER_LIMIT, j]
+        lower, upper = settings.lower_limit[j], settings.upper_limit[j]
         bound = min(max(end, lower), upper)
         if end not in (bound, start):
             part = max((bound - start) / (end - start), 0.0)
@@ -336,45 +349,44 @@ class Path:
     its place; stops are planned in memory that is allocated once.
 
     Attributes:
-        numbers: see layout.py.
+        arm: see layout.py.
         given: the last trajectory that was no stop; its memory must stay while it is followed. None
             before the first one.
         stops: those that may be followed in its place.
     """
 
-    def __init__(self, workspace: Workspace, state: FloatArray) -> None:
+    def __init__(self, workspace: Workspace, state: State) -> None:
         self._state, nv = state, state.shape[1]
         starts = np.zeros((2, STOP_SEGMENTS))
         coefficients = np.zeros((2, STOP_SEGMENTS, nv, COEFFICIENTS))
         # Two take turns, as a stop may continue another.
         self.stops = [Trajectory(starts[k], coefficients[k]) for k in range(2)]
-        self._memory = {  # which must live as long as its addresses are in the numbers
-            layout.STOP_STARTS_AT: starts,
-            layout.STOP_COEFFICIENTS_AT: coefficients,
-            layout.LINE_STARTS_AT: np.zeros(1),
-            layout.LINE_AT: np.zeros((1, nv, COEFFICIENTS)),
-            layout.SHIFT_AT: np.zeros(nv),
-            layout.SCRATCH_AT: np.zeros((SCRATCH_ROWS, nv)),
-            layout.MEMORY_AT: workspace.memory,
-            layout.MATRIX_AT: workspace.matrix,
+        self._memory = {  # must live as long as its addresses are used
+            "stop_starts_at": starts,
+            "stop_coefficients_at": coefficients,
+            "line_starts_at": np.zeros(1),
+            "line_at": np.zeros((1, nv, COEFFICIENTS)),
+            "shift_at": np.zeros(nv),
+            "scratch_at": Scratch.zeros(nv),
+            "memory_at": workspace.memory,
+            "matrix_at": workspace.matrix,
         }
-        self.numbers: IntArray = np.zeros(layout.NUMBERS, dtype=np.int64)
-        for row, array in self._memory.items():
-            self.numbers[row] = array.ctypes.data
-        self.numbers[[layout.MEMORY_ROWS, layout.MEMORY_COLUMNS]] = workspace.memory.shape
-        self.numbers[[layout.BODY_COUNT, layout.BODY_SIZE]] = workspace.model.bodies.shape
-        self.numbers[layout.STOP_CODE] = address(stop_along_path) or 0
+        self.arm = Arm()
+        for name, array in self._memory.items():
+            setattr(self.arm, name, array.ctypes.data)
+        self.arm.memory_rows, self.arm.memory_columns = workspace.memory.shape
+        self.arm.body_count, self.arm.body_size = workspace.model.bodies.shape
+        self.arm.stop_code = address(stop_along_path) or 0
         self.given: Trajectory | None = None
 
     def rest(self, t: float, q: FloatArray, guided: bool) -> None:
         """Rests at position `q`, shape (nv,), from time `t` on, as if nothing had been before but
         the target of the scaling; `guided`: whether a hand guides the arm."""
         state = self._state
-        state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
-        state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
-        state[layout.GUIDED], state[layout.DESIRED_POSITION] = guided, q
-        state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
-        state[layout.STANDSTILL] = 0.0
+        state.begin_anew()
+        state.guided, state.desired_position = guided, q
+        state.last_time = state.last_trajectory_time = t
+        state.standstill = 0.0
         settle(state)
         self.given = Trajectory.hold(t, q)
-        follow(self.numbers, state, *self.given.addresses, t)
+        follow(self.arm, state, *self.given.addresses, t)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import feasibility, layout, mode
+from rnea_control.control import feasibility, mode
 from rnea_control.control.activation_check import ActivationCheck, Strictness, Verdict
 from rnea_control.control.arm_answer import Answer
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
@@ -91,7 +91,7 @@ class Supervisor(Machine):
     @property
     def gaps(self) -> int:
         """How often states were missing, or of no use, and were predicted."""
-        return int(self.controller.numbers[layout.GAPS])
+        return int(self.controller.arm.gaps)
 
     @property
     def steady(self) -> bool:

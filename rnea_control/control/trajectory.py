@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray, IntVector, Matrices, Matrix, Vector
-from rnea_control.control import layout
+from rnea_control.array_types import BoolArray, FloatArray, Matrices, Vector
+from rnea_control.control.layout import Arm, Desired, State
 from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints, whole_turns
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -89,9 +89,9 @@ class Trajectory:
     def sampled(self, time: float) -> FloatArray:
         """Rows of position, velocity, acceleration and effort at a time, shape (4, nv);
         allocates."""
-        desired = np.zeros((4, self.nv))
+        desired = Desired.zeros(self.nv)
         _sample(self.starts, self.coefficients, 0, time, 0.0, desired)
-        return desired
+        return desired.view(np.ndarray)
 
     def at(self, time: float) -> FloatArray:
         """Rows of position, velocity and acceleration at a time, shape (3, nv); allocates."""
@@ -218,27 +218,33 @@ def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
 
 
 @inlined
-def evaluate_segment(coefficients: Matrices, segment: int, s: float, rows: Matrix) -> None:
-    """Fills rows 0 to 3 with position, its derivatives by trajectory time, and effort at a time
-    since a segment's start, [s]; before the start it is at rest."""
+def evaluate_segment(coefficients: Matrices, segment: int, s: float, into: Desired) -> None:
+    """Fills in what the trajectory asks for at a time since a segment's start, [s]; before the
+    start it is at rest."""
     before_start = s < 0.0
     if before_start:
         s = 0.0
     for j in range(coefficients.shape[1]):
         c = coefficients[segment, j]
-        rows[0, j] = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
-        rows[1, j] = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
-        rows[2, j] = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
-        rows[3, j] = c[EFFORT] + s * c[EFFORT + 1]
+        into.desired_position[j] = c[0] + s * (
+            c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5])))
+        )
+        into.desired_velocity[j] = c[1] + s * (
+            2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5]))
+        )
+        into.desired_acceleration[j] = 2.0 * c[2] + s * (
+            6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5])
+        )
+        into.desired_effort[j] = c[EFFORT] + s * c[EFFORT + 1]
         if before_start:
-            rows[1:3, j] = 0.0
+            into.desired_velocity[j] = into.desired_acceleration[j] = 0.0
 
 
 @inlined
 def sample(
-    starts: Vector, coefficients: Matrices, segment: int, time: float, after: float, desired: Matrix
+    starts: Vector, coefficients: Matrices, segment: int, time: float, after: float, into: Desired
 ) -> int:
-    """Fills rows 0 to 3 of `desired` at `time` + `after`, as `evaluate_segment`; returns the
+    """Fills in what the trajectory asks for at `time` + `after`, as `evaluate_segment`; returns the
     segment used.
 
     `segment` is the one used last: the search starts there, so it is short while time runs on.
@@ -250,7 +256,7 @@ def sample(
         segment += 1
     while segment > 0 and after < starts[segment] - time:
         segment -= 1
-    evaluate_segment(coefficients, segment, (time - starts[segment]) + after, desired)
+    evaluate_segment(coefficients, segment, (time - starts[segment]) + after, into)
     return segment
 
 
@@ -259,82 +265,82 @@ _sample = kernel()(sample)
 
 
 # A controller follows a trajectory by its address, so that machine code can change to another one
-# between two ticks. `n` and `state`: see layout.py.
+# between two ticks. `arm` and `state`: see layout.py.
 
 
 @inlined
 def follow(
-    n: IntVector, state: Matrix, starts_at: int, coefficients_at: int, segments: int, end: float
+    arm: Arm, state: State, starts_at: int, coefficients_at: int, segments: int, end: float
 ) -> None:
     """Changes to the trajectory that stands at these addresses, and is at rest from `end` on."""
-    n[layout.STARTS_AT], n[layout.COEFFICIENTS_AT] = starts_at, coefficients_at
-    n[layout.SEGMENTS] = segments
-    n[layout.REVISION] += 1
-    state[layout.PATH_END, 0] = end
-    state[layout.SEGMENT, 0] = 0.0
-    state[layout.UNSCALED_UNTIL, 0] = -math.inf
+    arm.starts_at, arm.coefficients_at = starts_at, coefficients_at
+    arm.segments = segments
+    arm.revision += 1
+    state.path_end = end
+    state.segment = 0.0
+    state.unscaled_until = -math.inf
 
 
 @inlined
-def path_of(n: IntVector, nv: int) -> tuple[Vector, Matrices]:
+def path_of(arm: Arm, nv: int) -> tuple[Vector, Matrices]:
     """Starts and coefficients of the trajectory that is followed."""
-    segments = n[layout.SEGMENTS]
-    starts = array_at(n[layout.STARTS_AT], (segments,))
-    return starts, array_at(n[layout.COEFFICIENTS_AT], (segments, nv, COEFFICIENTS))
+    segments = arm.segments
+    starts = array_at(arm.starts_at, (segments,))
+    return starts, array_at(arm.coefficients_at, (segments, nv, COEFFICIENTS))
 
 
 @inlined
-def advance_scaling(state: Matrix, dt: float, slows: bool) -> None:
-    """Brings the scaling `dt` further, and `BEHIND`, by which trajectory time is behind.
+def advance_scaling(state: State, dt: float, slows: bool) -> None:
+    """Brings the scaling `dt` further, and `behind`, by which trajectory time is behind.
 
     `slows`: whether its target is 0 for now.
     """
-    wanted = state[layout.TARGET_SCALING, 0]
+    wanted = state.target_scaling
     target = 0.0 if slows else wanted
-    if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.UNSCALED_UNTIL, 0]:
+    if state.last_trajectory_time < state.unscaled_until:
         target = wanted = 1.0
     if slows:
-        state[layout.PAUSE_LASTS, 0] = 1.0
-    first = state[layout.LEADING_SCALING, 0] - target
-    second = state[layout.SCALING, 0] - target
+        state.pause_lasts = 1.0
+    first = state.leading_scaling - target
+    second = state.scaling - target
     if abs(first) < STANDSTILL and abs(second) < STANDSTILL:
-        state[layout.LEADING_SCALING, 0] = target
-        state[layout.SCALING, 0] = target
-        state[layout.SCALING_RATE, 0] = 0.0
-        state[layout.BEHIND, 0] += (1.0 - target) * dt
+        state.leading_scaling = target
+        state.scaling = target
+        state.scaling_rate = 0.0
+        state.behind += (1.0 - target) * dt
         if target == wanted:
-            state[layout.PAUSE_LASTS, 0] = 0.0
-        elif state[layout.PAUSE_LASTS, 0] != 0.0:
-            state[layout.PAUSE_DELAY, 0] += (wanted - target) * dt
+            state.pause_lasts = 0.0
+        elif state.pause_lasts != 0.0:
+            state.pause_delay += (wanted - target) * dt
         return
     x = dt / LAG_TIME
     decay = math.exp(-x)
     passed = LAG_TIME * ((first + second) * (1.0 - decay) - first * x * decay)
-    state[layout.BEHIND, 0] += (1.0 - target) * dt - passed
-    if state[layout.PAUSE_LASTS, 0] != 0.0:
-        state[layout.PAUSE_DELAY, 0] += (wanted - target) * dt - passed
+    state.behind += (1.0 - target) * dt - passed
+    if state.pause_lasts != 0.0:
+        state.pause_delay += (wanted - target) * dt - passed
     second = (second + first * x) * decay
     first *= decay
-    state[layout.LEADING_SCALING, 0] = target + first
-    state[layout.SCALING, 0] = target + second
-    state[layout.SCALING_RATE, 0] = (first - second) / LAG_TIME
+    state.leading_scaling = target + first
+    state.scaling = target + second
+    state.scaling_rate = (first - second) / LAG_TIME
 
 
 @inlined
-def settle(state: Matrix) -> None:
+def settle(state: State) -> None:
     """Brings the scaling to its target at once, while the arm stands."""
-    target = state[layout.TARGET_SCALING, 0]
-    state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = target
-    state[layout.SCALING_RATE, 0] = 0.0
+    target = state.target_scaling
+    state.leading_scaling = state.scaling = target
+    state.scaling_rate = 0.0
 
 
 @inlined
-def scale(state: Matrix) -> None:
+def scale(state: State) -> None:
     """Turns the desired derivatives by trajectory time into those by time."""
-    scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    scaling, rate = state.scaling, state.scaling_rate
     for j in range(state.shape[1]):
-        derivative = state[layout.DESIRED_VELOCITY, j]
-        state[layout.DESIRED_VELOCITY, j] = derivative * scaling
-        state[layout.DESIRED_ACCELERATION, j] = (
-            state[layout.DESIRED_ACCELERATION, j] * scaling * scaling + derivative * rate
+        derivative = state.desired_velocity[j]
+        state.desired_velocity[j] = derivative * scaling
+        state.desired_acceleration[j] = (
+            state.desired_acceleration[j] * scaling * scaling + derivative * rate
         )

@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import Matrices, Matrix, Vector
+from rnea_control.array_types import Matrices, Matrix, RecordArray, Vector
+from rnea_control.control.layout import Desired
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.control.trajectory import EFFORT, ROUNDING, Trajectory, evaluate_segment
 from rnea_control.dynamics import Workspace
@@ -33,6 +34,7 @@ from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inwar
 from rnea_control.exceptions import TrajectoryLimitsError, distinct
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
+from rnea_control.jit.record import Record
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
@@ -57,11 +59,23 @@ SAMPLE_TIME = 0.004
 MOST_SAMPLES = 20_000
 # Each narrows the stretch to that of the sample that needs most; three or four are usual.
 _PASSES = 21
-# Rows of the scratch array: desired state and effort, torques, and velocities when slower.
-_POSITION, _VELOCITY, _ACCELERATION, _EFFORT, _TORQUE, _GRAVITY, _SLOWER = range(7)
-_SCRATCH_ROWS = 7
-# Of the array that holds the worst sample so far.
-_RATIO, _JOINT, _TIME, _PEAK = range(4)
+
+
+class Sample(Desired):
+    """What a trajectory asks for at a time, and the torques for it."""
+
+    torque: Vector
+    gravity: Vector
+    slower_velocity: Vector  # when the trajectory runs slower
+
+
+class Worst(Record):
+    """The sample that asks for most so far."""
+
+    ratio: float = 0.0  # part of the limit
+    joint: int = 0
+    time: float = 0.0
+    torque: float = 0.0
 
 
 @inlined
@@ -270,48 +284,55 @@ def peak_efforts(
     robot = model.bodies, ws.memory, friction, effort_limit
     path = starts, coefficients, float(begin), end, interval
     without_gravity = settings.hardware_compensates_gravity
-    scratch, worst = np.zeros((_SCRATCH_ROWS, model.nv)), np.array([0.0, 0.0, begin, 0.0])
+    sample, worst = Sample.zeros(model.nv), Worst()
+    worst.time = begin
     # Friction may be holding a joint back: run slower, a sample that was within its limits may
     # leave them. So all samples are checked again, until the speed suits all of them.
     speed = 1.0
     for _ in range(_PASSES):
-        before, speed = speed, _find_peak(*robot, *path, without_gravity, speed, scratch, worst)
+        before, speed = (
+            speed,
+            _find_peak(*robot, *path, without_gravity, speed, sample, worst.array),
+        )
         if speed == 0.0 or speed >= before * (1.0 - ROUNDING):
             break
-    ratio, joint, time, torque = worst.tolist()
-    allowed = float(effort_limit[int(joint)]) if ratio > 0.0 else math.inf
+    allowed = float(effort_limit[worst.joint]) if worst.ratio > 0.0 else math.inf
     stretch = 1.0 / speed if speed > 0.0 else math.inf
-    return EffortPeak(int(joint), time, torque, allowed, ratio, stretch)
+    return EffortPeak(worst.joint, worst.time, worst.torque, allowed, worst.ratio, stretch)
 
 
 @inlined
-def _torque(friction: Matrix, scratch: Matrix, static: float, j: int, speed: float) -> float:
+def _torque(friction: Matrix, sample: Sample, static: float, j: int, speed: float) -> float:
     """tau(x) of joint j, which at rest is `static` without friction, at x = `speed`."""
-    scratch[_SLOWER, j] = speed * scratch[_VELOCITY, j]
-    dynamic = (scratch[_TORQUE, j] - scratch[_GRAVITY, j]) * speed**2
-    return static + dynamic + friction_torque(friction, scratch[_SLOWER], j)
+    sample.slower_velocity[j] = speed * sample.desired_velocity[j]
+    dynamic = (sample.torque[j] - sample.gravity[j]) * speed**2
+    return static + dynamic + friction_torque(friction, sample.slower_velocity, j)
 
 
 @inlined
 def _slowed(
-    friction: Matrix, scratch: Matrix, static: float, j: int, limit: float, speed: float
+    friction: Matrix, sample: Sample, static: float, j: int, limit: float, speed: float
 ) -> float:
     """The speed below `speed` at which joint j just keeps the limit that it exceeds at `speed`; 0
     if there is none."""
     within = 0.0
-    if not abs(_torque(friction, scratch, static, j, within)) <= limit:
+    if not abs(_torque(friction, sample, static, j, within)) <= limit:
         return 0.0
     beyond = speed
     for _ in range(_BISECTIONS):
         middle = 0.5 * (within + beyond)
-        if abs(_torque(friction, scratch, static, j, middle)) <= limit:
+        if abs(_torque(friction, sample, static, j, middle)) <= limit:
             within = middle
         else:
             beyond = middle
     return within
 
 
-@kernel(nogil=True)
+@kernel(
+    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, f8, b1, f8, "
+    "Sample, Worst[::1])",
+    nogil=True,
+)
 def _find_peak(
     bodies: Matrix,
     memory: Matrix,
@@ -324,13 +345,13 @@ def _find_peak(
     interval: float,
     without_gravity: bool,
     speed: float,
-    scratch: Matrix,
-    peak: Vector,
+    sample: Sample,
+    peaks: RecordArray,
 ) -> float:
     """Finds the peak; returns the speed, at most `speed`, that brings the samples beyond their
     limits within them."""
-    last, q, v = starts.shape[0] - 1, scratch[_POSITION], scratch[_VELOCITY]
-    a = scratch[_ACCELERATION]
+    last, worst = starts.shape[0] - 1, peaks[0]
+    q, v, a = sample.desired_position, sample.desired_velocity, sample.desired_acceleration
     for i in range(last + 1):
         left = begin if i == 0 else starts[i]
         right = end if i == last else min(starts[i + 1], end)
@@ -339,20 +360,20 @@ def _find_peak(
         samples = max(math.ceil((right - left) / interval - 1e-6), 1)
         for k in range(samples + 1):
             time = left + (right - left) * k / samples
-            evaluate_segment(coefficients, i, time - starts[i], scratch)
+            evaluate_segment(coefficients, i, time - starts[i], sample)
             outward_pass(bodies, memory, q, v, a)
-            inward_pass(bodies, memory, scratch[_TORQUE])
-            add_armature(bodies, a, scratch[_TORQUE])
+            inward_pass(bodies, memory, sample.torque)
+            add_armature(bodies, a, sample.torque)
             gravity_outward_pass(bodies, memory, q)
-            inward_pass(bodies, memory, scratch[_GRAVITY])
+            inward_pass(bodies, memory, sample.gravity)
             for j in range(limit.shape[0]):
-                static = scratch[_EFFORT, j]
+                static = sample.desired_effort[j]
                 if not without_gravity:
-                    static += scratch[_GRAVITY, j]
-                torque = _torque(friction, scratch, static, j, 1.0)
+                    static += sample.gravity[j]
+                torque = _torque(friction, sample, static, j, 1.0)
                 ratio = abs(torque) / limit[j] if math.isfinite(torque) else math.inf
-                if ratio > peak[_RATIO]:
-                    peak[_RATIO], peak[_JOINT], peak[_TIME], peak[_PEAK] = ratio, j, time, torque
-                if not abs(_torque(friction, scratch, static, j, speed)) <= limit[j]:
-                    speed = _slowed(friction, scratch, static, j, limit[j], speed)
+                if ratio > worst.ratio:
+                    worst.ratio, worst.joint, worst.time, worst.torque = ratio, j, time, torque
+                if not abs(_torque(friction, sample, static, j, speed)) <= limit[j]:
+                    speed = _slowed(friction, sample, static, j, limit[j], speed)
     return speed

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import IntVector, Matrix, Vector
+from rnea_control.array_types import Vector
 from rnea_control.control import layout
+from rnea_control.control.layout import Arm, Settings, State
 from rnea_control.jit.inlining import inlined
 
 RESTING_SPEED = 0.05  # speed of a joint that is held, at most [rad/s] or [m/s]
@@ -22,25 +23,25 @@ CALM_SHARE = 0.1  # share of time in motion below which it is calm again
 
 
 @inlined
-def is_held(n: IntVector, state: Matrix) -> bool:
+def is_held(arm: Arm, state: State) -> bool:
     """True while the desired position stands still and belongs to no motion and no hand."""
-    if n[layout.MOTION] != 0 or state[layout.GUIDED, 0] != 0.0:
+    if arm.motion != 0 or state.guided != 0.0:
         return False
     fastest = 0.0
     for j in range(state.shape[1]):
-        fastest = max(fastest, abs(state[layout.DESIRED_VELOCITY, j]))
+        fastest = max(fastest, abs(state.desired_velocity[j]))
     return fastest == 0.0
 
 
 @inlined
-def moving_joint(settings: Matrix, state: Matrix, v: Vector) -> int:
+def moving_joint(settings: Settings, state: State, v: Vector) -> int:
     """The fastest joint that is not at rest; -1 if all are."""
     fastest, most = -1, 1.0
     for j in range(v.shape[0]):
-        noise = state[layout.VELOCITY_NOISE, j]
+        noise = state.velocity_noise[j]
         if math.isnan(noise):
             continue
-        rest = min(RESTING_SPEED, RESTING_SHARE * settings[layout.REFERENCE_SPEED, j])
+        rest = min(RESTING_SPEED, RESTING_SHARE * settings.reference_speed[j])
         excess = abs(v[j]) / (rest + NOISE_FACTOR * noise)
         if excess > most:
             fastest, most = j, excess
@@ -48,24 +49,24 @@ def moving_joint(settings: Matrix, state: Matrix, v: Vector) -> int:
 
 
 @inlined
-def find_unrest(n: IntVector, settings: Matrix, state: Matrix, h: float, v: Vector) -> int:
+def find_unrest(arm: Arm, settings: Settings, state: State, h: float, v: Vector) -> int:
     """Takes the velocities of a state, shape (nv,), `h` [s] after the last one; returns RESTLESS or
     CALM where that has changed, with the joint and its speed, else UNDER_WAY."""
-    if not h > 0.0 or not is_held(n, state):
-        state[layout.UNREST, 0] = 0.0
-        n[layout.IS_RESTLESS] = 0
+    if not h > 0.0 or not is_held(arm, state):
+        state.unrest = 0.0
+        arm.is_restless = False
         return layout.UNDER_WAY
     j = moving_joint(settings, state, v)
     now = 1.0 if j >= 0 else 0.0
-    share = state[layout.UNREST, 0]
+    share = state.unrest
     share += min(h / AVERAGED, 1.0) * (now - share)
-    state[layout.UNREST, 0] = share
-    if n[layout.IS_RESTLESS] == 0 and j >= 0 and share > RESTLESS_SHARE:
-        n[layout.IS_RESTLESS] = 1
-        state[layout.VIOLATING_JOINT, 0] = j
-        state[layout.VIOLATION, 0] = abs(v[j])
+    state.unrest = share
+    if not arm.is_restless and j >= 0 and share > RESTLESS_SHARE:
+        arm.is_restless = True
+        state.violating_joint = j
+        state.violation = abs(v[j])
         return layout.RESTLESS
-    if n[layout.IS_RESTLESS] != 0 and share < CALM_SHARE:
-        n[layout.IS_RESTLESS] = 0
+    if arm.is_restless and share < CALM_SHARE:
+        arm.is_restless = False
         return layout.CALM
     return layout.UNDER_WAY

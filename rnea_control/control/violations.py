@@ -3,8 +3,8 @@ not be arrested (arrest.py): actor, value, limit, and what it may be."""
 
 from __future__ import annotations
 
-from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
+from rnea_control.control.layout import Finding
 from rnea_control.exceptions import distinct
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -35,10 +35,10 @@ def contradiction(name: str, by_position: float, by_velocity: float) -> str:
     )
 
 
-def violation(model: RobotModel, finding: FloatArray) -> str:
-    """A violated bound, a blocked joint or an arrest in vain, by a row of findings (layout.py)."""
-    found, j = int(finding[layout.KIND]), int(finding[layout.JOINT])
-    value, bound = float(finding[layout.EXCESS]), float(finding[layout.ALLOWED])
+def violation(model: RobotModel, finding: Finding) -> str:
+    """A violated bound, a blocked joint or an arrest in vain, by what a step has found."""
+    found, j = int(finding.kind), int(finding.joint)
+    value, bound = float(finding.excess), float(finding.allowed)
     name, unit, size = model.joint_names[j], units(model, j), abs(value)
     if found == layout.CONTRADICTED:
         return contradiction(name, value, bound)
@@ -68,21 +68,21 @@ def violation(model: RobotModel, finding: FloatArray) -> str:
     )
 
 
-def resistance(model: RobotModel, finding: FloatArray) -> str:
+def resistance(model: RobotModel, finding: Finding) -> str:
     """How much more than the model asks for a joint has got, and whether it moves."""
-    j = int(finding[layout.JOINT])
-    external, velocity = finding[layout.EXTERNAL_TORQUE], finding[layout.MOVING_AT]
+    j = int(finding.joint)
+    external, velocity = finding.external_torque, finding.moving_at
     stands = "does not move although" if abs(velocity) < STANDS else "has slowed down though"
     more = f"{abs(external):.3g} {units(model, j).effort} more than the model asks for"
     return f"it {stands} {more} were applied"
 
 
-def evidence(model: RobotModel, finding: FloatArray) -> str:
+def evidence(model: RobotModel, finding: Finding) -> str:
     """What the external torque at the joint of a finding adds to it; empty if that is small."""
-    j, external = int(finding[layout.JOINT]), float(finding[layout.EXTERNAL_TORQUE])
+    j, external = int(finding.joint), float(finding.external_torque)
     if not abs(external) > NOTABLE * model.effort_limit[j]:
         return ""
-    if external * finding[layout.MOVING_AT] > 0.0:
+    if external * finding.moving_at > 0.0:
         what = f"{abs(external):.3g} {units(model, j).effort} drive it from outside"
         return f"; {what}: {DRIVER}"
     return f"; {resistance(model, finding)}"

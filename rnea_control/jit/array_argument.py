@@ -171,9 +171,7 @@ def is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Va
     return reduce(builder.and_, checks)
 
 
-def _has_rows(
-    builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument, array: Any
-) -> ir.Value:
+def _has_rows(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument, array: Any) -> ir.Value:
     """Tests if an array has the rows that its type names."""
     if not isinstance(kind, RowsArgument):
         return cgutils.true_bit

@@ -169,14 +169,14 @@ def refusal(kind: types.Array) -> str:
     return f"not a {wanted} {dtype} array of {kind.ndim} dimensions"
 
 
-def _is_of(array: Any, kind: types.Array, dtype: np.dtype) -> bool:
+def _is_of(array: Any, kind: Any, dtype: np.dtype) -> bool:
     """True for an array, by its true type, of this dtype and number of dimensions, that is
     C-contiguous, aligned, and writeable unless `kind` is read-only."""
     if not issubclass(type(array), np.ndarray) or array.ndim != kind.ndim:
         return False
-    if isinstance(kind, RowsType):
-        if type(array) is not kind.rows or array.shape[-2] != kind.rows.count:
-            return False
+    of_rows = isinstance(kind, RowsType)
+    if of_rows and (type(array) is not kind.rows or array.shape[-2] != kind.rows.count):
+        return False
     if isinstance(kind.dtype, types.Record):
         if array.dtype is not record_of(kind.dtype).dtype:
             return False

@@ -91,6 +91,6 @@ def kernel_on_demand(
 def annotated(function: Callable[..., Any]) -> str:
     """Signature of a function's annotations in Numba's notation. Records and arrays with named rows
     keep the names of their classes."""
-    kinds = function.__annotations__.values()
+    kinds = map(str, function.__annotations__.values())
     *arguments, result = (_NOTATION.get(kind, kind) for kind in kinds)
     return f"{result}({', '.join(arguments)})"

@@ -80,7 +80,9 @@ def _objection() -> str | None:
     for name, (module, known) in _KNOWN.items():
         if module.__version__.split(".")[0] not in known:
             return f"{name} {module.__version__} is of a major version that is not known"
-    signature = "f8(f8[:,::1], i8[::1], Array(u1, 1, 'C', True), u8[:,:,::1], ProbeRecord[::1], ProbeRows)"
+    signature = (
+        "f8(f8[:,::1], i8[::1], Array(u1, 1, 'C', True), u8[:,:,::1], ProbeRecord[::1], ProbeRows)"
+    )
     entry = importlib.import_module(ENTRY_MODULE)
     if not all(map(entry.pointers_agree, (*_taken(), *_refused()))):
         return "NumPy keeps its arrays in another way"
@@ -93,7 +95,7 @@ def _objection() -> str | None:
         of_words = [*words.shape, words.size, *words.strides]
         total = float(rows[-1, -1]) + float(octets[-1]) + float(words[-1, -1, -1])
         record.reset()
-        named.time, named.entries = 0.25, (0.0, 8.0)
+        named.time, named.entries[:] = 0.25, (0.0, 8.0)
         right = kernel(rows, counts, octets, words, record.array, named) == total + 11.75
         if not right or counts.tolist() != [*of_rows, *of_words, octets.size]:
             return "the argument check reads an array wrong"

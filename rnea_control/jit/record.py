@@ -57,6 +57,11 @@ class Record:
         self._fields = tuple(memory[place].cast(code) for place, code in self._places)
         self.reset()
 
+    @classmethod
+    def several(cls, count: int) -> RecordArray:
+        """Records with initial values, shape (count,)."""
+        return np.repeat(cls().array, count)
+
     def reset(self) -> None:
         """Sets all fields to their initial values."""
         for name, value in self._initial.items():

@@ -47,7 +47,7 @@ class Field(NamedTuple):
 
     kind: str  # NUMBER, ROW or BLOCK
     first: int  # row
-    count: int  # of its rows
+    height: int  # number of its rows
 
 
 def rows(count: int) -> Any:
@@ -56,7 +56,7 @@ def rows(count: int) -> Any:
 
 
 class Rows(np.ndarray):
-    """Base class of arrays with named rows.
+    """Base class of arrays with named rows. A subclass of a subclass has more of them.
 
     Attributes:
         fields: the quantities by name.
@@ -67,11 +67,11 @@ class Rows(np.ndarray):
     count: ClassVar[int] = 0
 
     def __init_subclass__(cls) -> None:
-        cls.fields, cls.count = {}, 0
+        cls.fields = dict(cls.fields)
         for name, kind in inspect.get_annotations(cls).items():
             rows = cls.__dict__[name] if kind == BLOCK else 1
             field = cls.fields[name] = Field(kind, cls.count, rows)
-            cls.count += field.count
+            cls.count += field.height
             setattr(cls, name, _property(field))
         ROWS[cls.__name__] = cls
 
@@ -87,17 +87,16 @@ class Rows(np.ndarray):
 
     def block(self, first: str, last: str) -> np.ndarray:
         """View of the rows from one quantity to another."""
-        _, begin, _ = self.fields[first]
-        _, end, count = self.fields[last]
-        return self[..., begin : end + count, :].view(np.ndarray)
+        begin, end = self.fields[first].first, self.fields[last]
+        return self[..., begin : end.first + end.height, :].view(np.ndarray)
 
 
 ROWS: dict[str, type[Rows]] = {}  # by the names of the classes
 
 
 def _property(field: Field) -> Any:
-    kind, first, count = field
-    where = slice(first, first + count) if kind == BLOCK else first
+    kind, first, height = field
+    where = slice(first, first + height) if kind == BLOCK else first
 
     def number(rows: Rows) -> float:
         return rows.item(first, 0)
@@ -133,12 +132,12 @@ class NamedRows:
 
     @property
     def key(self) -> Any:
-        """What tells it from other types."""
+        """Identity of the type."""
         return (*super().key, self.rows.__name__, str(self.rows.fields))  # type: ignore[misc]
 
     @property
     def mangling_args(self) -> Any:
-        """What tells functions with such arguments apart."""
+        """Part of the names of functions with such arguments."""
         name, arguments = super().mangling_args  # type: ignore[misc]
         return name, [*arguments, self.rows.__name__]
 
@@ -147,7 +146,7 @@ class NamedRows:
         return super().copy(**changes)  # type: ignore[misc]
 
     def copy(self, *arguments: Any, **changes: Any) -> Any:
-        """Type of a part of the array; of an entry of a stack, which has the named rows."""
+        """Type of a part of the array. An entry of a stack keeps the named rows."""
         part = super().copy(*arguments, **changes)  # type: ignore[misc]
         if part.ndim == 2 < self.ndim and part.layout == "C":  # type: ignore[attr-defined]
             return type(self)(self.rows, 2)
@@ -177,7 +176,7 @@ def with_names(kind: Any) -> Any:
     class Names(AttributeTemplate):
         key = kind
 
-        def generic_resolve(self, array: Any, name: str) -> Any:
+        def generic_resolve(self, array: Any, name: str) -> Any:  # type: ignore[override]
             field = array.rows.fields.get(name) if array.ndim == 2 else None
             if field is None:
                 return None
@@ -195,11 +194,11 @@ def with_names(kind: Any) -> Any:
         part_type = array.part(ndim=2 if field.kind == BLOCK else 1)
         part = context.make_array(part_type)(context, builder)
         word = joints.type
-        shape = [word(field.count), joints] if field.kind == BLOCK else [joints]
+        shape = [word(field.height), joints] if field.kind == BLOCK else [joints]
         size = rows.itemsize
         strides = [builder.mul(size, joints), size] if field.kind == BLOCK else [size]
         part.data, part.itemsize = address, size
-        part.nitems = builder.mul(word(field.count), joints)
+        part.nitems = builder.mul(word(field.height), joints)
         part.shape = cgutils.pack_array(builder, shape)
         part.strides = cgutils.pack_array(builder, strides)
         part.meminfo, part.parent = rows.meminfo, rows.parent

@@ -355,13 +355,8 @@ ROWS = {
     row.name: row
     for row in (*ROBOT, *LIMITS, *FEEDBACK, *SAFETY, *TRAJECTORIES, *REAL_TIME, *GUARD)
 }
-# Rows that the control step reads, in the order of its array.
+# Rows that the control step reads; control/layout.py has them by name.
 TICK_ROWS = tuple(row for row in ROWS.values() if row.in_tick)
-
-
-def tick_row(name: str) -> int:
-    """Row of a parameter in the control step's array of settings."""
-    return TICK_ROWS.index(ROWS[name])
 
 
 if __name__ == "__main__":

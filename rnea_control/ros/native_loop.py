@@ -22,7 +22,9 @@ from rnea_control.array_types import (
 )
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
+from rnea_control.control.layout import Arm, SettingsStack, State
 from rnea_control.control.lease import Lease
+from rnea_control.control.motion import ToleranceRows
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP, withdraw
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -132,7 +134,7 @@ def _command(
     calls: IntArray,
     loop: LoopState,
     own: Lease,
-    state: FloatArray,
+    state: State,
     tau: FloatArray,
     noted: Any,
 ) -> bool:
@@ -157,20 +159,20 @@ def _command(
 
 
 @inlined
-def _tell(calls: IntArray, loop: LoopState, n: IntArray, state: FloatArray) -> None:
+def _tell(calls: IntArray, loop: LoopState, arm: Arm, state: State) -> None:
     """Wakes those who put into words what steps have found, if there is anything."""
-    under_way = state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.PATH_END, 0]
-    if n[layout.FINDINGS] != loop.findings_seen or (loop.under_way and not under_way):
+    under_way = state.last_trajectory_time < state.path_end
+    if arm.findings != loop.findings_seen or (loop.under_way and not under_way):
         rcl.trigger(calls)
-    loop.findings_seen, loop.under_way = n[layout.FINDINGS], under_way
+    loop.findings_seen, loop.under_way = arm.findings, under_way
 
 
 @inlined
-def _moved(state: FloatArray, q: FloatArray) -> bool:
+def _moved(state: State, q: FloatArray) -> bool:
     """Whether a joint is elsewhere than when it was measured last."""
     moved = False
     for j in range(q.shape[0]):
-        moved |= q[j] != state[layout.LAST_POSITION, j]
+        moved |= q[j] != state.last_position[j]
     return moved
 
 
@@ -199,8 +201,8 @@ def _hear_stop(
 
 @kernel(
     "i8(i8[::1], LoopState[::1], i8[::1], i8[::1], f8[::1], Lease[::1], "
-    "i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], "
-    "Request[::1], f8[:,::1], f8[:,:,::1], f8[:,::1], "
+    "Arm[::1], SettingsStack, ToleranceRows, State, Finding[::1], f8[::1], "
+    "Request[::1], f8[:,::1], SettingsStack, ToleranceRows, "
     "u1[::1], u1[:,::1], i8[::1], u8[:,::1], f8[:,::1], "
     "i8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1], "
     "i8[:,::1], u1[::1])",
@@ -213,16 +215,16 @@ def run(  # noqa: PLR0915
     of_states: IntArray,
     state_times: FloatArray,
     leases: RecordArray,
-    n: IntArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
-    findings: FloatArray,
+    arms: RecordArray,
+    settings: SettingsStack,
+    tolerances: ToleranceRows,
+    state: State,
+    findings: RecordArray,
     tau: FloatArray,
     requests: RecordArray,
     measured: FloatArray,
-    new_settings: FloatArray,
-    new_tolerances: FloatArray,
+    new_settings: SettingsStack,
+    new_tolerances: ToleranceRows,
     data: ByteArray,
     pattern: ByteArray,
     indices: IntArray,
@@ -238,7 +240,7 @@ def run(  # noqa: PLR0915
     message: ByteArray,
 ) -> int:
     """Answers states; returns why it has ended."""
-    loop, own = loops[0], leases[0]
+    loop, own, arm = loops[0], leases[0], arms[0]
     q, v = q_and_v[0], q_and_v[1]
     request = requests[0]
     asked = request, measured, new_settings, new_tolerances
@@ -251,7 +253,7 @@ def run(  # noqa: PLR0915
             if request.kind == step.ADOPT and loop.stops_received != loop.stops_read:
                 request.done = False  # the arm has just been stopped
             else:
-                step.serve(n, settings, tolerances, state, *asked)
+                step.serve(arm, settings, tolerances, state, *asked)
             loop.under_way = True
             _end(loop)
             loop.request = SERVED
@@ -276,7 +278,7 @@ def run(  # noqa: PLR0915
                 if kind == MODE and _is_sentinel(calls, loop) and goes_to(REVOKING, size, message):
                     lease.hear_revocation(own, now)
                 if kind == STOP and _hear_stop(calls, loop, stops, size, message):
-                    step.emergency_stop(n, settings, state, findings)
+                    step.emergency_stop(arm, settings, state, findings)
                 _end(loop)
                 if kind == STOP:
                     rcl.trigger(calls)
@@ -284,10 +286,10 @@ def run(  # noqa: PLR0915
             return YIELDED
         if not loop.hangs and now - loop.attended_at > loop.longest_hang:
             loop.hangs = True
-            if n[layout.MOTION] != 0:
+            if arm.motion != 0:
                 _begin(loop)
-                step.end_motion(n, state, findings, layout.HUNG)
-                step.brake(n, settings[n[layout.BRACED]], state, False)
+                step.end_motion(arm, state, findings, layout.HUNG)
+                step.brake(arm, settings[arm.braced], state, False)
                 _end(loop)
         if answer == rcl.TAKE_FAILED:
             answer = rcl.take(calls, 0, 1 - loop.newest)
@@ -304,13 +306,13 @@ def run(  # noqa: PLR0915
                 continue
             loop.predicted_at = now
             t = state_times[intake.TIME] + missing
-            if t - state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT:
+            if t - state.rests_since > LONGEST_REPEAT:
                 continue
             _begin(loop)
-            dt = rate_time(loop, now, max(t - state[layout.LAST_TIME, 0], 0.0))
-            state[layout.RATE_STEP, 0] = min(dt, LONGEST_RATE_STEP)
-            rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
-            outcome = step.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
+            dt = rate_time(loop, now, max(t - state.last_time, 0.0))
+            state.rate_step = min(dt, LONGEST_RATE_STEP)
+            rows = state.predicted_position, state.predicted_velocity
+            outcome = step.advance(arm, settings, tolerances, state, findings, t, *rows, tau, True)
             _end(loop)
             _command(calls, loop, own, state, tau, noted)
             if outcome >= step.BAD_STATE:
@@ -336,7 +338,7 @@ def run(  # noqa: PLR0915
         if stamp <= 0 or not 0.0 <= gap <= loop.state_timeout:
             return UNUSUAL
         missing = loop.system_time and now - state_times[intake.CAME_AT] > loop.state_gap
-        tells_nothing = n[layout.PREDICTING] != 0 or missing
+        tells_nothing = arm.predicting or missing
         if loop.ignores_repeated:
             tells_nothing |= loop.system_time or not _moved(state, q)
         if gap == 0.0 and tells_nothing:
@@ -358,9 +360,9 @@ def run(  # noqa: PLR0915
                 return YIELDED
             continue  # it was away, and a state that is fresh must tell for how long
         if loop.system_time:
-            dt = rate_time(loop, now, max(t - state[layout.LAST_TIME, 0], 0.0))
-            state[layout.RATE_STEP, 0] = min(dt, LONGEST_RATE_STEP)
-        outcome = step.advance(n, settings, tolerances, state, findings, t, q, v, tau, False)
+            dt = rate_time(loop, now, max(t - state.last_time, 0.0))
+            state.rate_step = min(dt, LONGEST_RATE_STEP)
+        outcome = step.advance(arm, settings, tolerances, state, findings, t, q, v, tau, False)
         _end(loop)
         if outcome >= step.BAD_STATE and outcome != step.BAD_TORQUE:
             loop.answer = outcome
@@ -370,7 +372,7 @@ def run(  # noqa: PLR0915
         if outcome == step.BAD_TORQUE:
             loop.answer = outcome
             return REFUSED
-        _tell(calls, loop, n, state)
+        _tell(calls, loop, arm, state)
         interval = state_times[intake.INTERVAL]
         if not loop.system_time:
             interval = age = math.nan

@@ -172,7 +172,7 @@ def test_positions_tell_the_speed_of_a_joint_whose_velocities_contradict_them() 
 def test_arrest_of_an_arm_that_nobody_commands_any_more_is_forgotten() -> None:
     arm, _ = arrested(elbow((0.0, 0.5)), 0.05)
     assert arm.arresting
-    arm.numbers[layout.WATCH] = UNWATCHED
+    arm.arm.watch = UNWATCHED
     assert arm.run(0.3, at_elbow(0.5 * SPEED)).kind == layout.UNDER_WAY and not arm.arresting
 
 

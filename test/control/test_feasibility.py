@@ -11,7 +11,7 @@ import pytest
 from controllers import ARM
 from supervised_arm import START, SupervisedArm
 
-from rnea_control.control import Controller, ControllerSettings, Gains, Mode, layout
+from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.feasibility import (
     MOST_NOISE,
     StatePeriod,
@@ -117,13 +117,13 @@ def test_wrong_velocity_after_the_start_is_no_noise(spike: float) -> None:
         with suppress(ControllerError):
             arm.supervisor.answer(arm.t, arm.plant.q.copy(), v, arm.tau)
         arm._pass()
-    assert (arm.controller.rows[layout.VELOCITY_NOISE] <= MOST_NOISE).all() and MOST_NOISE < 0.1
+    assert (arm.controller.rows.velocity_noise <= MOST_NOISE).all() and MOST_NOISE < 0.1
 
 
 def test_noise_is_measured_without_any_bounds_as_well() -> None:
     controller = Controller(ARM, ControllerSettings(Gains.uniform(2, 1.0, 1.0)))
     controller.expect_noise(np.full(2, 0.1), np.full(2, 0.2))
-    np.testing.assert_allclose(controller.rows[layout.RESIDUAL_NOISE], 25.0 * 0.2)
+    np.testing.assert_allclose(controller.rows.residual_noise, 25.0 * 0.2)
 
 
 def test_noise_of_the_momentum_is_that_of_all_velocities_by_the_inertia() -> None:
@@ -137,14 +137,13 @@ def test_noise_of_the_momentum_is_that_of_all_velocities_by_the_inertia() -> Non
 def test_bounds_are_told_of_the_noise_after_fifty_states() -> None:
     arm, rng = SupervisedArm(), np.random.default_rng(0)
     arm.supervisor.activate()
-    assert np.isnan(arm.controller.rows[[layout.VELOCITY_NOISE, layout.RESIDUAL_NOISE]]).all()
+    rows = arm.controller.rows
+    assert np.isnan([rows.velocity_noise, rows.residual_noise]).all()
     for _ in range(60):
         v = arm.plant.v + 0.02 * rng.standard_normal(2)
         arm.supervisor.answer(arm.t, arm.plant.q.copy(), v, arm.tau)
         arm._pass()
-    noise = arm.controller.rows[layout.VELOCITY_NOISE]
+    noise = arm.controller.rows.velocity_noise
     np.testing.assert_allclose(noise, 0.02, rtol=0.4)
     momentum = momentum_noise(ARM, Workspace(ARM), START, noise)
-    np.testing.assert_allclose(
-        arm.controller.rows[layout.RESIDUAL_NOISE], 25.0 * momentum, rtol=0.1
-    )
+    np.testing.assert_allclose(arm.controller.rows.residual_noise, 25.0 * momentum, rtol=0.1)

@@ -11,7 +11,7 @@ from controllers import ARM, to
 from default_safety import default_safety
 from plant import Plant
 
-from rnea_control.control import Controller, ControllerSettings, Gains, layout, motion_watch
+from rnea_control.control import Controller, ControllerSettings, Gains, motion_watch
 from rnea_control.control.controller import LET_GO_DAMPING_RATE
 from rnea_control.dynamics import Workspace, crba, gravity
 
@@ -142,7 +142,7 @@ def test_arm_with_a_reversed_torque_is_let_go_and_not_damped_there() -> None:
     assert arm.endings[-1].let_go and not arm.endings[-1].faulty
     assert "braking does not help: elbow moves" in arm.endings[-1].text
     assert any(each.faulty for each in arm.endings[:-1])
-    damping = arm.controller.rows[layout.LET_GO_DAMPING]
+    damping = arm.controller.rows.let_go_damping
     assert damping[ELBOW] == 0.0 and damping[SHOULDER] > 1.0
     assert np.abs(plant.v).max() < 1.5 * ARM.velocity_limit[0]
     fastest = np.abs(plant.v).max()
@@ -176,7 +176,7 @@ def test_nothing_but_a_new_start_commands_torque_again() -> None:
     assert (arm.step(away) == 0.0).all()
     controller.damp_when_let_go(np.array([True, True]))
     controller.forget()
-    assert not controller.powerless and (controller.rows[layout.LET_GO_DAMPING] == 0.0).all()
+    assert not controller.powerless and (controller.rows.let_go_damping == 0.0).all()
     controller.hold(arm.t, START)
     for _ in range(600):  # past the blend
         held = arm.step()
@@ -201,17 +201,17 @@ def test_braced_arm_that_shakes_gets_half_of_the_feedback_and_in_the_end_is_let_
         for _ in range(30):
             pulls = arm.step(START + 0.05) - weight
         shares.append(pulls[SHOULDER])
-        assert arm.controller.rows[layout.FEEDBACK_SHARE, 0] == share
+        assert arm.controller.rows.feedback_share == share
         assert not arm.controller.powerless
         for _ in range(50):
-            if arm.controller.rows[layout.FEEDBACK_SHARE, 0] == share:
+            if arm.controller.rows.feedback_share == share:
                 shakes(arm, 2)
     np.testing.assert_allclose(np.array(shares) / shares[0], [1.0, 0.5, 0.25, 0.125], rtol=0.02)
     assert arm.controller.powerless and arm.endings[-1].let_go
     assert arm.endings[-1].text.startswith("elbow shakes with little feedback as well")
     arm.controller.forget()
     arm.controller.hold(arm.t, START)
-    assert arm.controller.rows[layout.FEEDBACK_SHARE, 0] == 1.0
+    assert arm.controller.rows.feedback_share == 1.0
 
 
 def test_arm_that_shakes_under_its_own_law_gives_way_and_keeps_its_feedback() -> None:
@@ -219,4 +219,4 @@ def test_arm_that_shakes_under_its_own_law_gives_way_and_keeps_its_feedback() ->
     arm.controller.expect_noise(NONE, NONE)
     shakes(arm, 30)
     assert arm.endings[0].shaken and arm.endings[0].gave_way
-    assert arm.controller.rows[layout.FEEDBACK_SHARE, 0] == 1.0 and not arm.controller.powerless
+    assert arm.controller.rows.feedback_share == 1.0 and not arm.controller.powerless

@@ -10,7 +10,7 @@ import pytest
 from plant import Plant
 from robots import random_tree, two_link_arm
 
-from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings, layout
+from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.motion_watch import UNWATCHED, watch
 from rnea_control.dynamics import Workspace, crba, gravity, rnea
 from rnea_control.model import RobotModel
@@ -40,15 +40,15 @@ class Observer:
         safety = replace(SafetySettings.none(model.nv), observer_gain=gain)
         gains = Gains.uniform(model.nv, 0.0, 0.0)
         controller = Controller(model, ControllerSettings(gains, safety=safety, **options))
-        numbers, settings, _, self._rows, _ = controller.arrays
-        numbers[layout.WATCH] = UNWATCHED
+        controller.watch, self._rows = UNWATCHED, controller.rows
         self.model, self._controller = model, controller
-        self._arguments = numbers, settings[0], self._rows
+        settings = controller.arrays.settings[0]
+        self._arguments = controller.arm.array[0], settings, self._rows
         self.residual = controller.external_torque
 
     def update(self, t: float, q: np.ndarray, v: np.ndarray, tau_applied: np.ndarray) -> None:
         """Takes a state, and the torques that were applied since the last one."""
-        self._rows[[layout.LAST_COMMAND, layout.COMMAND]] = tau_applied
+        self._rows.last_command = self._rows.command = tau_applied
         watch(*self._arguments, t, q, v)
 
 

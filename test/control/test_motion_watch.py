@@ -184,7 +184,7 @@ def test_torque_against_the_motion_takes_power_off() -> None:
 def test_hand_that_guides_the_arm_may_drive_it_with_twice_as_much() -> None:
     """With any power, and it may be in the way."""
     arm = WatchedMotion()
-    arm.rows[layout.GUIDED] = 1.0
+    arm.rows.guided = 1.0
     fast = at_elbow(3.0)
     assert arm.run(0.3, fast, at_elbow(0.45 * EFFORT)).kind == FOUND_NOTHING
     assert arm.run(0.3, fast, at_elbow(-0.8 * EFFORT)).kind == FOUND_NOTHING
@@ -335,7 +335,7 @@ each_bound = pytest.mark.parametrize("kind", BOUNDS)
 def violated(kind: int, law=ControlLaw.computed_torque, watch: int = FREE) -> WatchedMotion:
     """An arm that violates a bound; what is found, in `found`."""
     arm = WatchedMotion(law, detects_collisions=kind == layout.COLLIDED)
-    arm.numbers[layout.WATCH] = watch
+    arm.arm.watch = watch
     arm.found = arm.run(0.3, **BOUNDS[kind]).kind
     return arm
 
@@ -359,7 +359,7 @@ def test_arm_that_nobody_commands_has_no_bounds(kind: int) -> None:
 @each_bound
 def test_stopped_arm_may_be_pushed_and_is_arrested_without_another_word(kind: int) -> None:
     arm = WatchedMotion(detects_collisions=kind == layout.COLLIDED)
-    arm.numbers[layout.WATCH] = STOPPED
+    arm.arm.watch = STOPPED
     arrested = False
     for _ in range(90):
         assert arm.run(0.001, **BOUNDS[kind]).kind == FOUND_NOTHING
@@ -374,7 +374,7 @@ def test_first_bound_in_the_order_of_the_list_is_told() -> None:
     arm, slow = WatchedMotion(), np.array([0.3, 0.0])
     zero = {"measured": lambda k, q, v: (q, v * np.array([0.0, 1.0]))}
     arm.run(0.2, slow)
-    while arm.rows[layout.CONTRADICTING_FOR, SHOULDER] < 0.0135:
+    while arm.rows.contradicting_for[SHOULDER] < 0.0135:
         assert arm.run(0.001, slow, **zero).kind == FOUND_NOTHING
     found = arm.run(0.001, np.array([0.3, 1.3 * SPEED]), **zero)
     assert found.kind == layout.CONTRADICTED and found.joint == SHOULDER
@@ -409,7 +409,7 @@ def test_states_of_the_last_while_and_their_commands_are_recorded_without_a_gap(
     arm, states = WatchedMotion(), []
 
     def kept(k, q, v):
-        states.append((arm.t, q, v, arm.rows[layout.COMMAND].copy()))
+        states.append((arm.t, q, v, arm.rows.command.copy()))
         return q, v
 
     arm.run(0.9, at_elbow(1.0), measured=kept)

@@ -20,9 +20,9 @@ from rnea_control.control.stopping import (
     FADE,
     LONGEST_STOP,
     RAMP,
-    SCRATCH_ROWS,
     SHORTEST_STOP,
     STOP_SEGMENTS,
+    Scratch,
     stop_along_path,
 )
 from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory
@@ -58,10 +58,12 @@ class Stop:
         self.starts = np.full(STOP_SEGMENTS, math.nan)
         self.coefficients = np.full((STOP_SEGMENTS, nv, COEFFICIENTS), math.nan)
         self.trajectory = Trajectory(self.starts, self.coefficients)
-        rows = np.zeros((layout.SETTINGS_ROWS, nv))
-        rows[layout.FRICTION : layout.FRICTION + 3] = self.model.friction_parameters
-        rows[layout.EFFORT_LIMIT] = self.effort_limit
-        rows[layout.MAX_DECELERATION] = self.max_deceleration
+        rows = layout.Settings.zeros(nv)
+        rows.friction = self.model.friction_parameters
+        rows.effort_limit = self.effort_limit
+        rows.max_deceleration = self.max_deceleration
+        scratch = Scratch.zeros(nv)
+        scratch[:] = math.nan
         self.end = stop_along_path(
             self.model.bodies,
             Workspace(self.model).memory,
@@ -73,7 +75,7 @@ class Stop:
             self.begin,
             self.scaling,
             self.scaling_rate,
-            np.full((SCRATCH_ROWS, nv), math.nan),
+            scratch,
             self.starts,
             self.coefficients,
         )

@@ -23,7 +23,6 @@ from rnea_control.control import (
     Mode,
     MotionRequest,
     Waypoints,
-    layout,
 )
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
@@ -140,7 +139,7 @@ def test_torque_that_nobody_applies_is_the_gravity_torque_wherever_the_arm_falls
     np.testing.assert_allclose(state.torque, arm.tau)
     arm.supervisor.hear_listeners(True, "somebody listens")
     assert arm.supervisor.answer(arm.t, q, np.array(v), arm.tau)
-    rate = arm.controller.arrays[1][0, layout.TORQUE_RATE_LIMIT]
+    rate = arm.controller.arrays.settings[0].torque_rate_limit
     if law is not ControlLaw.gravity_compensation:
         assert arm.mode in (Mode.BRAKING, Mode.HOLDING)
     assert (np.abs(arm.tau - expected) <= rate * 0.005).all()
@@ -620,6 +619,6 @@ def test_giving_way_again_and_again_is_a_fault() -> None:
 def test_what_was_found_counts_though_machine_code_has_begun_to_predict_meanwhile() -> None:
     arm = SupervisedArm().activate()
     arm.run(0.1)
-    arm.controller.numbers[layout.PREDICTING] = 1
+    arm.controller.arm.predicting = 1
     arm.supervisor.follow_up([Ending(EndKind.DROPPED, "a joint shook", gave_way=True, shaken=True)])
     assert arm.mode is Mode.FAULT

@@ -8,7 +8,6 @@ from planar_arm import coriolis_matrix, gravity_torque, mass_matrix, planar_arm
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.control.controller_state import TERMS, torque_terms
-from rnea_control.control.layout import INTEGRAL
 from rnea_control.dynamics import Workspace, friction
 
 Q, V = np.array([0.35, -0.4]), np.array([0.6, 0.3])
@@ -46,7 +45,7 @@ def split(c: Controller) -> dict[str, np.ndarray]:
 def own_terms(law: ControlLaw, c: Controller, helps: bool, hardware: bool) -> list[np.ndarray]:
     """By the equations of motion of the arm, written out, and the definition of each law."""
     q_d, v_d, a_d, effort = c.snapshot().desired
-    u = 50.0 * (q_d - Q) + 8.0 * (v_d - V) + c.snapshot().rows[INTEGRAL]
+    u = 50.0 * (q_d - Q) + 8.0 * (v_d - V) + c.snapshot().rows.integral
     if law == ControlLaw.pd:
         return [ZERO, ZERO, ZERO, ZERO, u, effort]
     # The hardware adds the gravity torque of the measured position, whatever is asked for.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from controllers import ARM
 from robots import joint, link, robot
@@ -30,12 +29,12 @@ def finding(
     bound: float = 0.0,
     velocity: float = 0.0,
     external: float = 0.0,
-) -> np.ndarray:
-    """A row of layout.py."""
-    row = np.zeros(layout.FINDING_SIZE)
-    row[[layout.KIND, layout.JOINT, layout.EXCESS, layout.ALLOWED]] = kind, joint, value, bound
-    row[[layout.MOVING_AT, layout.EXTERNAL_TORQUE]] = velocity, external
-    return row
+) -> layout.Finding:
+    """What a step may find."""
+    found = layout.Finding()
+    found.kind, found.joint, found.excess, found.allowed = kind, joint, value, bound
+    found.moving_at, found.external_torque = velocity, external
+    return found
 
 
 DRIVER = "a person, or a torque with the wrong sign?"
@@ -131,7 +130,7 @@ def test_external_torque_is_evidence_where_it_is_not_small(velocity, external, w
     assert violations.evidence(ARM, row) == words
     text = "elbow was 0.31 rad off its desired position, more than max_position_error, 0.3"
     assert ending(ARM, row, None).text == text + words
-    row[layout.KIND] = layout.PRESSED
+    row.kind = layout.PRESSED
     pressed = ending(ARM, row, None)
     why = words or ": does something hold the arm?"
     assert pressed.text == f"the torque of elbow was at its limit for 0.31 s{why}"

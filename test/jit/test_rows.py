@@ -147,9 +147,15 @@ def test_layout_is_a_part_of_the_fingerprint() -> None:
 
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "RNEA_CONTROL_NUMBA_DISPATCH"])
 def test_without_machine_code_or_its_entry(mode: str) -> None:
-    tests = [f"{__file__}::{test.__name__}" for test in (test_entry_of_a_stack, test_names_are_views_and_numbers)]
+    tests = [
+        f"{__file__}::{test.__name__}"
+        for test in (test_entry_of_a_stack, test_names_are_views_and_numbers)
+    ]
     if mode != "NUMBA_DISABLE_JIT":
-        tests += [f"{__file__}::{test.__name__}" for test in (test_kernel_and_python_do_the_same, test_another_array_is_refused)]
+        tests += [
+            f"{__file__}::{test.__name__}"
+            for test in (test_kernel_and_python_do_the_same, test_another_array_is_refused)
+        ]
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, mode: "1"}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -27,7 +27,6 @@ from rnea_control.control import (
     Situation,
 )
 from rnea_control.control.handover import UNHEARD, HandoverTimes, Phase
-from rnea_control.control.layout import BEHIND
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.exceptions import ControllerError
 from rnea_control.messages.state_intake import CAME_AT
@@ -122,7 +121,7 @@ def test_delay_by_a_pause_is_logged_once_and_caught_up_where_asked_for(
     bench.tick(0)
     points = [(1.5, Q + 0.1, [0.0] * 2), (2.0, Q + 0.2, [0.0] * 2)]
     motion = trajectories.follow(serialize_message(trajectory(JOINTS, points)))
-    due = motion.end + controller.rows[BEHIND, 0]
+    due = motion.end + controller.rows.behind
     now = 0
 
     def answer(ticks: int) -> None:
@@ -147,7 +146,7 @@ def test_delay_by_a_pause_is_logged_once_and_caught_up_where_asked_for(
     assert log.startswith(f"the trajectory is {late} ms late, as joint_states paused")
     assert log.endswith("it catches up" if catch_up else "set trajectory.catch_up to catch up")
     assert controller.motion is motion
-    ends_at = motion.end + controller.rows[BEHIND, 0]
+    ends_at = motion.end + controller.rows.behind
     assert ends_at == pytest.approx(due + (0.0 if catch_up else 1e-3 * late), abs=1e-3)
     loop.stop()
 

@@ -69,7 +69,7 @@ def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> N
     assert by_python.endings == by_machine.endings
     one, other = by_python.loop, by_machine.loop
     for name, mine, its in (
-        ("state", one.controller.arrays[3], other.controller.arrays[3]),
+        ("state", one.controller.rows, other.controller.rows),
         ("lease", *(each.handover.lease.array.view(np.uint8) for each in (one, other))),
         ("intake", one.states.numbers, other.states.numbers),
         ("times of the intake", one.states.times, other.states.times),
@@ -161,8 +161,7 @@ def test_motion_ends_for_who_waits_though_what_ended_it_was_overwritten() -> Non
     points = Waypoints.of([Waypoint(1.0, np.full(2, 0.1), np.zeros(2))], 2)
     request = MotionRequest(points, tolerances=GoalTolerances(), on_end=endings.append)
     assert controller.adopt(controller.plan(request, controller.situation(0.0), 0.1))
-    numbers = controller.arrays[0]
-    numbers[layout.MOTION] = 0
-    numbers[layout.FINDINGS] += layout.MOST_FINDINGS + 1
+    controller.arm.motion = 0
+    controller.arm.findings += layout.MOST_FINDINGS + 1
     controller.tell()
     assert [ending.kind for ending in endings] == [EndKind.DROPPED]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from robots import two_link_arm
 
-from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings, layout
+from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings
 from rnea_control.exceptions import RneaControlError
 from rnea_control.node.parameters import PARAMETERS, in_force
 from rnea_control.parameters.parameter import GivenParameters, expand
 from rnea_control.parameters.settings import load_model
-from rnea_control.parameters.table import LOCKED_POSITION, tick_row
+from rnea_control.parameters.table import LOCKED_POSITION, TICK_ROWS
 from rnea_control.ros.node_parameters import handover_times
 
 GOOD = {
@@ -130,10 +130,18 @@ def test_parameters_of_the_tick_are_in_their_rows() -> None:
     }
     found = decided({name.replace("<joint>", "elbow"): value for name, value in values.items()})[""]
     rows = found.controller.rows(found.model)
-    assert {name: rows[tick_row(name), -1] for name in values} == values
-    assert rows[tick_row("gains.<joint>.error_deadband"), 0] == 0.0
-    assert rows[tick_row("saturation_timeout"), 0] == 0.5
-    assert list(rows[tick_row("torque_rate_limits.<joint>")]) == [5000.0, 5000.0]
+    fields = {parameter: field for field, parameter in PARAMETERS.items()}
+    taken = {name: np.atleast_1d(getattr(rows, fields[name]))[-1] for name in values}
+    assert taken == values
+    assert rows.error_deadband[0] == 0.0
+    assert rows.saturation_timeout == 0.5
+    assert list(rows.torque_rate_limit) == [5000.0, 5000.0]
+
+
+def test_step_reads_the_parameters_of_its_rows_alone() -> None:
+    in_tick = {row.name for row in TICK_ROWS}
+    # Whether there is a threshold at all is decided where the settings are made.
+    assert in_tick == {*PARAMETERS.values(), "collision_detection.enable"}
 
 
 def test_external_torques_are_collisions_beyond_a_quarter_of_the_effort_limit_where_asked() -> None:
@@ -144,4 +152,4 @@ def test_external_torques_are_collisions_beyond_a_quarter_of_the_effort_limit_wh
     ):
         found = decided(changes)[""]
         rows = found.controller.rows(found.model)
-        assert list(rows[layout.MAX_EXTERNAL_TORQUE]) == threshold
+        assert list(rows.max_external_torque) == threshold
