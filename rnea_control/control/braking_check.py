@@ -23,13 +23,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, Matrix, RecordArray
+from rnea_control.array_types import FloatArray, Matrix
 from rnea_control.control import layout, motion_watch, step
 from rnea_control.control.arrest import SLOW
 from rnea_control.control.controller import Controller
 from rnea_control.control.laws import robot_of
-from rnea_control.control.layout import Arm, Settings, SettingsStack, State
-from rnea_control.control.motion import Act, ToleranceRows, ending
+from rnea_control.control.layout import Arm, Settings
+from rnea_control.control.motion import Act, ending
 from rnea_control.control.settings import ControllerSettings, SafetySettings, reference_speed
 from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.dynamics.crba import mass_matrix
@@ -101,16 +101,12 @@ def _move(arm: Arm, settings: Settings, simulated: Matrix, h: float) -> None:
 
 
 @kernel(
-    "i8(i8, Arm[::1], SettingsStack, ToleranceRows, State, Finding[::1], f8[:,::1], f8[:,::1], f8)",
+    "i8(i8, StepArrays, f8[:,::1], f8[:,::1], f8)",
     nogil=True,
 )
 def _simulate_stop(
     advance_code: int,
-    arms: RecordArray,
-    settings: SettingsStack,
-    tolerances: ToleranceRows,
-    state: State,
-    findings: RecordArray,
+    arrays: step.StepArrays,
     simulated: Matrix,
     commands: Matrix,
     h: float,
@@ -120,7 +116,7 @@ def _simulate_stop(
 
     Args:
         advance_code: address of `step.step_once`.
-        arm, settings, tolerances, state, findings: as of `advance`.
+        arrays: as of `step_once`.
         simulated: the simulated arm; see its rows.
         commands: those on their way to the arm, overwritten; one row for each period that a
             torque takes to act, at least one.
@@ -128,10 +124,9 @@ def _simulate_stop(
     """
     nv, delay = simulated.shape[1], commands.shape[0]
     q, v, tau = simulated[_POSITION], simulated[_VELOCITY], simulated[_TORQUE]
-    resting = 0.0
+    arm, resting = arrays.arm[0], 0.0
     for k in range(math.ceil((LONGEST_HALT + SETTLING) / h)):
-        arguments = arms, settings, tolerances, state, findings, k * h, q, v, tau, False
-        outcome = _advance(advance_code, arguments)
+        outcome = _advance(advance_code, (arrays, k * h, q, v, tau, False))
         if outcome >= step.BAD_STATE:
             return outcome
         if outcome // step.FOUND != layout.UNDER_WAY:
@@ -139,8 +134,8 @@ def _simulate_stop(
         row = commands[k % delay]
         for j in range(nv):
             simulated[_APPLIED, j], row[j] = row[j], tau[j]
-        _move(arms[0], settings[arms[0].braced], simulated, h)
-        if state.last_trajectory_time >= state.path_end:
+        _move(arm, arrays.settings[arm.braced], simulated, h)
+        if arrays.state.last_trajectory_time >= arrays.state.path_end:
             resting += h
         if resting > SETTLING:
             break
@@ -293,7 +288,7 @@ def _stop_fault(law: Candidate, start: ArmState) -> str:
     simulated[_POSITION], simulated[_VELOCITY] = position, velocity
     commands = np.tile(controller.in_force, (max(math.ceil(delay / period - 1e-6), 1), 1))
     code = address(step.step_once) or 0
-    found = _simulate_stop(code, *controller.arrays, simulated, commands, period)
+    found = _simulate_stop(code, controller.arrays, simulated, commands, period)
     if found >= step.BAD_STATE or not np.isfinite(simulated).all():
         return "the arm did not come to rest"
     if found != layout.UNDER_WAY:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray, RecordArray
+from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control import belief, layout, motion_watch, step, unrest
 from rnea_control.control.controller_state import NOTHING_TO_FOLLOW, ControllerState, StepRows
 from rnea_control.control.feasibility import controllable
@@ -41,16 +40,6 @@ Recorded = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 LET_GO_DAMPING_RATE = 20.0  # damping of an arm that was let go, per inertia [1/s]
 SETTLED_SCALING = 0.01  # of its target that the scaling may lack once a pause is over
 STILL_FROZEN = "the measured positions still do not change"
-
-
-class StepArrays(NamedTuple):
-    """What `step.step_once` takes first."""
-
-    arm: RecordArray
-    settings: layout.SettingsStack
-    tolerances: ToleranceRows
-    state: layout.State
-    findings: RecordArray
 
 
 class Controller(StepRows):
@@ -90,7 +79,7 @@ class Controller(StepRows):
         self._record = np.zeros((layout.RECORD_ROWS, 1 + 3 * model.nv))
         self.arm.record_at = self._record.ctypes.data
         self._motions = Motions(self.arm)
-        self.arrays = StepArrays(
+        self.arrays = step.StepArrays(
             arm=self.arm.array,
             settings=layout.Settings.zeros(model.nv, 2),
             tolerances=ToleranceRows.none(model.nv),
@@ -270,7 +259,7 @@ class Controller(StepRows):
 
     def serve(self) -> None:
         """Carries out a request now; no loop may step meanwhile."""
-        step.serve_now(*self.arrays[:4], *self.box.arrays)
+        step.serve_now(self.arrays, self.box.arrays)
 
     def _ask(self, request: int) -> bool:
         """Has a request carried out; whether it was."""
@@ -493,10 +482,8 @@ class Controller(StepRows):
     def _step(
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
-        arm, settings, bounds, rows, findings = self.arrays
-        step_once = step.step_once
         try:
-            outcome: int = step_once(arm, settings, bounds, rows, findings, t, q, v, tau, predicted)
+            outcome: int = step.step_once(self.arrays, t, q, v, tau, predicted)
         except TypeError as error:
             raise self.refusal(step.BAD_SIZE, t, q, v, tau) from error
         if outcome >= step.BAD_STATE:

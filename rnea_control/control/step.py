@@ -32,6 +32,7 @@ from rnea_control.control.layout import Arm, Settings, SettingsStack, State
 from rnea_control.control.motion import Act, ToleranceRows, check, violated_position
 from rnea_control.control.stopping import brake_along, brake_straight
 from rnea_control.control.trajectory import advance_scaling, follow, path_of, sample, scale, settle
+from rnea_control.jit.group import group
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import linked
@@ -58,10 +59,24 @@ CHANGE = 6  # use other settings
 BRACE = 7  # use the settings that hold any arm, or the ordinary ones
 
 
-STEP_ONCE = (
-    "i8(Arm[::1], SettingsStack, ToleranceRows, State, Finding[::1], f8, f8[::1], f8[::1], "
-    "f8[::1], b1)"
+@group(
+    arm="Arm[::1]",
+    settings="SettingsStack",
+    tolerances="ToleranceRows",
+    state="State",
+    findings="Finding[::1]",
 )
+class StepArrays(NamedTuple):
+    """What steps work on."""
+
+    arm: RecordArray
+    settings: SettingsStack  # those of the controller, and those that hold any arm
+    tolerances: ToleranceRows  # of the motion
+    state: State
+    findings: RecordArray  # shape (MOST_FINDINGS,)
+
+
+STEP_ONCE = "i8(StepArrays, f8, f8[::1], f8[::1], f8[::1], b1)"
 
 
 class Request(Record):
@@ -93,6 +108,21 @@ class Request(Record):
     braced: bool = False
 
 
+@group(
+    request="Request[::1]",
+    measured="f8[:,::1]",
+    settings="SettingsStack",
+    tolerances="ToleranceRows",
+)
+class RequestArrays(NamedTuple):
+    """A request with its arrays, as kernels take them."""
+
+    request: RecordArray
+    measured: FloatArray  # position and velocity, shape (2, nv)
+    settings: SettingsStack
+    tolerances: ToleranceRows
+
+
 class Box(NamedTuple):
     """One request with its arrays."""
 
@@ -102,9 +132,9 @@ class Box(NamedTuple):
     tolerances: ToleranceRows
 
     @property
-    def arrays(self) -> tuple[RecordArray, FloatArray, SettingsStack, ToleranceRows]:
-        """What a kernel takes."""
-        return (self.request.array, *self[1:])
+    def arrays(self) -> RequestArrays:
+        """The same for a kernel."""
+        return RequestArrays(self.request.array, self.measured, self.settings, self.tolerances)
 
 
 @inlined
@@ -302,25 +332,22 @@ def _shake_less(arm: Arm, state: State) -> int:
 
 
 @inlined
-def emergency_stop(arm: Arm, settings: SettingsStack, state: State, findings: RecordArray) -> None:
-    """Brakes, and goes by a law that holds the arm; arguments as of `advance`."""
+def emergency_stop(arrays: StepArrays) -> None:
+    """Brakes, and goes by a law that holds the arm."""
+    arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
     guided = state.guided != 0.0
     if is_hand_law(settings[arm.braced]):
         arm.braced = 1
         state.guided = 0.0
     if arm.watch == motion_watch.FREE:
         arm.watch = motion_watch.STOPPED
-    end_motion(arm, state, findings, layout.STOPPED)
+    end_motion(arm, state, arrays.findings, layout.STOPPED)
     brake(arm, settings[arm.braced], state, guided)
 
 
 @inlined
 def advance(
-    arm: Arm,
-    settings: SettingsStack,
-    tolerances: ToleranceRows,
-    state: State,
-    findings: RecordArray,
+    arrays: StepArrays,
     t: float,
     q: Vector,
     v: Vector,
@@ -331,14 +358,11 @@ def advance(
     from where it is, so that it does not press on. Returns what `step` does.
 
     Args:
-        arm, state: see layout.py.
-        settings: those of the controller and those that hold any arm, a stack of two.
-        tolerances: of the motion, as of `check`.
-        findings: records, shape (MOST_FINDINGS,).
         t, q, v, tau: as of `Controller.step`.
         predicted: whether the state is to be predicted; it is filled into `q` and `v` then.
     """
-    in_force = settings[arm.braced]
+    arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
+    tolerances, in_force = arrays.tolerances, settings[arm.braced]
     of_step = arm, in_force, tolerances, state, t, q, v, tau, predicted
     outcome = _step(arm.step_code, of_step)
     if outcome < BAD_STATE or outcome == BAD_TORQUE:  # the state counts
@@ -359,7 +383,7 @@ def advance(
         return outcome
     if found == layout.REACHED:
         _note_off_goal(in_force, tolerances, state)
-    end_motion(arm, state, findings, found)
+    end_motion(arm, state, arrays.findings, found)
     if found in (layout.PATH_VIOLATED, layout.GOAL_VIOLATED):
         brake_along(arm, in_force, state, True)
     elif found == layout.LET_GO:
@@ -377,19 +401,10 @@ def advance(
 
 @kernel(STEP_ONCE)
 def step_once(
-    arms: RecordArray,
-    settings: SettingsStack,
-    tolerances: ToleranceRows,
-    state: State,
-    findings: RecordArray,
-    t: float,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    predicted: bool,
+    arrays: StepArrays, t: float, q: Vector, v: Vector, tau: Vector, predicted: bool
 ) -> int:
     """`advance` by itself, for Python."""
-    return advance(arms[0], settings, tolerances, state, findings, t, q, v, tau, predicted)
+    return advance(arrays, t, q, v, tau, predicted)
 
 
 @inlined
@@ -400,17 +415,10 @@ def _copy(rows: Matrix, into: Matrix) -> None:
 
 
 @inlined
-def serve(
-    arm: Arm,
-    settings: SettingsStack,
-    tolerances: ToleranceRows,
-    state: State,
-    request: Request,
-    measured: Matrix,
-    new_settings: SettingsStack,
-    new_tolerances: ToleranceRows,
-) -> None:
-    """Carries out a request; the first arguments are as of `advance`, the others a `Box`'s."""
+def serve(arrays: StepArrays, asked: RequestArrays) -> None:
+    """Carries out a request."""
+    arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
+    request, measured = asked.request[0], asked.measured
     kind, in_force = request.kind, settings[arm.braced]
     s = state.last_trajectory_time
     request.done, request.ended = True, 0
@@ -436,7 +444,7 @@ def serve(
         arm.motion = request.motion
     elif kind == CHANGE:
         for which in range(2):
-            _copy(new_settings[which], settings[which])
+            _copy(asked.settings[which], settings[which])
         arm.bodies_at = request.bodies_at
         if request.new_model:
             momentum_observer.start_anew(state)
@@ -444,27 +452,14 @@ def serve(
     elif kind == BRACE:
         arm.braced = 1 if request.braced else 0
     if kind in (ADOPT, CHANGE):
-        _copy(new_tolerances, tolerances)
+        _copy(asked.tolerances, arrays.tolerances)
     if kind in (CHANGE, BRACE):
         by_hand = is_hand_law(settings[arm.braced])
         if by_hand or arm.braced != 0:
             state.guided = 1.0 if by_hand else 0.0
 
 
-@kernel(
-    "void(Arm[::1], SettingsStack, ToleranceRows, State, "
-    "Request[::1], f8[:,::1], SettingsStack, ToleranceRows)"
-)
-def serve_now(
-    arms: RecordArray,
-    settings: SettingsStack,
-    tolerances: ToleranceRows,
-    state: State,
-    requests: RecordArray,
-    measured: Matrix,
-    new_settings: SettingsStack,
-    new_tolerances: ToleranceRows,
-) -> None:
+@kernel("void(StepArrays, RequestArrays)")
+def serve_now(arrays: StepArrays, asked: RequestArrays) -> None:
     """`serve` by itself, for Python."""
-    asked = requests[0], measured, new_settings, new_tolerances
-    serve(arms[0], settings, tolerances, state, *asked)
+    serve(arrays, asked)

@@ -14,6 +14,7 @@ attributes, so that `proof.py` runs a kernel only if it follows correct pointers
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
@@ -36,6 +37,7 @@ WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
 READ_ONLY_FLAGS = 0x0001 | 0x0100
 _NDARRAY = "rnea_control_ndarray"
 _RECORD = "rnea_control_record_"  # beginning of the names of the dtypes of records
+_GROUP = "rnea_control_group_"  # beginning of the names of the classes of groups
 _ROWS = "rnea_control_rows_"  # beginning of the names of the classes of arrays with named rows
 llvmlite.binding.add_symbol(_NDARRAY, id(np.ndarray))
 # The head of every object ends with a pointer to the object's type.
@@ -96,19 +98,58 @@ class RowsArgument(NamedRows, ArrayArgument):
 register_model(RowsArgument)(models.ArrayModel)
 
 
+class GroupArgument(types.NamedTuple):
+    """Numba type of a group that Python passes to a kernel."""
+
+
+register_model(GroupArgument)(models.TupleModel)
+
+
+@unbox(GroupArgument)
+def _unbox_group(kind: GroupArgument, value: Any, c: Any) -> NativeValue:
+    builder, refused = c.builder, cgutils.alloca_once_value(c.builder, cgutils.true_bit)
+    arrays = cgutils.alloca_once(builder, c.context.get_value_type(kind))
+    of_class = symbol(builder.module, _GROUP + kind.instance_class.__name__)
+    type_ = field(builder, builder.bitcast(value, POINTER), ArrayRecord.type, POINTER)
+    with builder.if_else(builder.icmp_unsigned("==", type_, of_class)) as (right, wrong):
+        with right:
+            fields = [
+                c.unbox(each, c.pyapi.tuple_getitem(value, i)) for i, each in enumerate(kind.types)
+            ]
+            group = c.context.make_tuple(builder, kind, [each.value for each in fields])
+            builder.store(group, arrays)
+            builder.store(reduce(builder.or_, [each.is_error for each in fields]), refused)
+        with wrong:
+            c.pyapi.err_set_string("PyExc_TypeError", refusal(kind))
+    return NativeValue(builder.load(arrays), is_error=builder.load(refused))
+
+
 def entry_signature(signature: str) -> Any:
     """`signature`, in Numba's notation, with an `ArrayArgument` for each array."""
     arguments, result = parsed(signature)
-    for each in arguments:
+    for each in _with_parts(arguments):
         if isinstance(each, types.Array) and isinstance(each.dtype, types.Record):
             record = record_of(each.dtype)
             llvmlite.binding.add_symbol(_RECORD + record.__name__, id(record.dtype))
         if isinstance(each, RowsType):
             llvmlite.binding.add_symbol(_ROWS + each.rows.__name__, id(each.rows))
+        if isinstance(each, types.NamedTuple):
+            name = each.instance_class.__name__
+            llvmlite.binding.add_symbol(_GROUP + name, id(each.instance_class))
     return result(*map(_entry_type, arguments))
 
 
+def _with_parts(kinds: Any) -> Iterator[Any]:
+    """Types, and those of the fields of groups."""
+    for kind in kinds:
+        yield kind
+        if isinstance(kind, types.NamedTuple):
+            yield from _with_parts(kind.types)
+
+
 def _entry_type(kind: Any) -> Any:
+    if isinstance(kind, types.NamedTuple):
+        return GroupArgument(map(_entry_type, kind.types), kind.instance_class)
     if isinstance(kind, RowsType):
         return RowsArgument(kind.rows, kind.ndim)
     if isinstance(kind, types.Array):

@@ -23,13 +23,14 @@ from numba.np.numpy_support import as_dtype
 
 from rnea_control.jit.disk_cache import keep_on_disk
 from rnea_control.jit.fingerprint import fingerprint, module_digest, processor
+from rnea_control.jit.group import group_types, spelled_out
 from rnea_control.jit.record import RECORDS, layouts, numba_type, record_of
 from rnea_control.jit.rows import NamedRows, RowsType, row_layouts, rows_types
 
 # Module with the code by which a kernel reads its arrays itself.
 ENTRY_MODULE = "rnea_control.jit.array_argument"
 # Modules whose code is a part of every kernel.
-_PARTS = ("rnea_control.jit.compilation", "rnea_control.jit.rows")
+_PARTS = ("rnea_control.jit.compilation", "rnea_control.jit.rows", "rnea_control.jit.group")
 
 EntrySignature = Callable[[str], Any]
 # Source, owner of the machine code, and address of each kernel, by its Python callable.
@@ -100,7 +101,8 @@ def compiled(
     of_entry = module_digest(ENTRY_MODULE) if entry_signature else "dispatch"
     parts = [of_entry, *map(module_digest, _PARTS)]
     variant = (signature, entry_signature is None, sys.implementation.cache_tag, processor()[0])
-    of_names = layouts(signature), row_layouts(signature)
+    whole = spelled_out(signature)
+    of_names = whole, layouts(whole), row_layouts(whole)
     stamp = fingerprint(function, options, signature, of_names, parts)
     keep_on_disk(dispatcher, stamp, repr(variant))
     if entry_signature is None:
@@ -118,9 +120,10 @@ def compiled(
 
 def parsed(signature: str) -> Any:
     """Numba's types of the arguments and of the result of a signature in Numba's notation, where
-    records and arrays with named rows have the names of their classes."""
+    records, arrays with named rows and groups have the names of their classes."""
     records = {name: numba_type(record) for name, record in RECORDS.items()}
     names = {**vars(types), **records, **rows_types()}
+    names.update(group_types(names))
     return sigutils.normalize_signature(eval(signature, {}, names))
 
 
@@ -141,29 +144,36 @@ def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
     dispatcher.compile(result(*arguments))
     dispatcher.disable_compile()
     (kinds,) = dispatcher.signatures
-    wanted = [
-        (i, kind, as_dtype(kind.dtype))
-        for i, kind in enumerate(kinds)
-        if isinstance(kind, types.Array)
-    ]
     count = len(kinds)
 
     def call(*arguments: Any) -> Any:
         if len(arguments) != count:
             raise TypeError(f"takes {count} arguments, not {len(arguments)}")
-        for i, kind, dtype in wanted:
-            if not _is_of(arguments[i], kind, dtype):
-                raise TypeError(refusal(kind))
+        _check(arguments, kinds)
         return dispatcher(*arguments)
 
     return call
 
 
-def refusal(kind: types.Array) -> str:
+def _check(arguments: Any, kinds: Any) -> None:
+    """Refuses arrays and groups of other types."""
+    for argument, kind in zip(arguments, kinds, strict=True):
+        if isinstance(kind, types.NamedTuple):
+            if type(argument) is not kind.instance_class:
+                raise TypeError(refusal(kind))
+            _check(argument, kind.types)
+        elif isinstance(kind, types.Array) and not _is_of(argument, kind, as_dtype(kind.dtype)):
+            raise TypeError(refusal(kind))
+
+
+def refusal(kind: Any) -> str:
     """Words for an argument that is not of this type."""
+    if isinstance(kind, types.NamedTuple):
+        return f"not a {kind.instance_class.__name__}"
     wanted = "C-contiguous, writeable" if kind.mutable else "C-contiguous"
     if isinstance(kind, NamedRows):
-        return f"not a {wanted} {kind.rows.__name__} of {kind.ndim} dimensions"
+        rows: Any = kind
+        return f"not a {wanted} {rows.rows.__name__} of {rows.ndim} dimensions"
     of_record = isinstance(kind.dtype, types.Record)
     dtype = record_of(kind.dtype).__name__ if of_record else kind.dtype
     return f"not a {wanted} {dtype} array of {kind.ndim} dimensions"

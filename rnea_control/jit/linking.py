@@ -58,9 +58,10 @@ def _by_address(signature: str) -> Any:
 
 
 def _cast(context: Any, builder: ir.IRBuilder, values: Any, kinds: Any, wanted: Any) -> list[Any]:
-    """Entries of a tuple, each cast to the type that is wanted; arrays unchanged."""
+    """Entries of a tuple, each cast to the type that is wanted; arrays and groups unchanged."""
+    unchanged = types.Array, types.NamedTuple
     return [
-        value if isinstance(kind, types.Array) else context.cast(builder, value, has, kind)
+        value if isinstance(kind, unchanged) else context.cast(builder, value, has, kind)
         for value, has, kind in zip(
             cgutils.unpack_tuple(builder, values), kinds, wanted, strict=True
         )

@@ -31,15 +31,18 @@ class Record:
 
     Attributes:
         dtype: layout of the record.
+        names: of its fields.
         array: memory of the record, shape (1,).
     """
 
     dtype: ClassVar[np.dtype]
+    names: ClassVar[tuple[str, ...]]
     _initial: ClassVar[dict[str, int | float | bool]]
     _places: ClassVar[tuple[tuple[slice, str], ...]]  # memory of each field, and its code
 
     def __init_subclass__(cls) -> None:
         kinds = inspect.get_annotations(cls)
+        cls.names = tuple(kinds)
         cls._initial = {name: cls.__dict__[name] for name in kinds}
         fields = [(name, _KINDS[kind]) for name, kind in kinds.items()]
         cls.dtype = np.dtype((np.record, np.dtype(fields, align=True)))

@@ -34,6 +34,7 @@ from numba.extending import (
     lower_setattr_generic,
     models,
     register_model,
+    typeof_impl,
 )
 
 R = TypeVar("R", bound="Rows")
@@ -65,6 +66,7 @@ class Rows(np.ndarray):
 
     fields: ClassVar[dict[str, Field]] = {}
     count: ClassVar[int] = 0
+    __numba_array_subtype_dispatch__ = True  # Numba must tell it from other arrays
 
     def __init_subclass__(cls) -> None:
         cls.fields = dict(cls.fields)
@@ -158,6 +160,11 @@ class RowsType(NamedRows, types.Array):
 
 
 register_model(RowsType)(models.ArrayModel)
+
+
+@typeof_impl.register(Rows)
+def _type_of(rows: Rows, context: Any) -> Any:
+    return RowsType(type(rows), rows.ndim)
 
 
 def rows_types() -> dict[str, RowsType]:

@@ -4,45 +4,73 @@ The controller's loop and the sentinel each receive every state through a `State
 what a state means for the arm. Publishers are identified by their GIDs; without GIDs by the
 sequence numbers of their messages, if these are far apart.
 
-The data about the states are rows of two arrays, which machine code and Python share.
+What is known of the states is one record, which machine code and Python share.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import ByteArray, FloatArray, IntArray, RecordArray, WordArray
 from rnea_control.exceptions import AnothersState, CdrError, JointStateError, OtherJoints
+from rnea_control.jit.group import group
 from rnea_control.jit.inlining import inlined
+from rnea_control.jit.record import Record
 from rnea_control.messages.joint_state import OTHER_LAYOUT, Layout, decode, refusal
 
-# Rows of the integers.
-GID_KNOWN = 0  # 1 if the GID of the followed publisher is known
-GID_LOW = 1  # first word of that GID
-GID_HIGH = 2  # second word of that GID
-NEXT = 3  # sequence number of the followed publisher's next message; -1 without sequence numbers
-MISSED = 4  # `missed`
-BEGUN = 5  # `begun`
-ORIGIN = 6  # stamp at time 0 [ns]
-STAMP = 7  # `stamp` [ns]
-AHEAD = 8  # difference of the time to the stamps [ns]
-MOST_AHEAD = 9  # largest difference since the last call of `most_ahead` [ns]
-COUNTED_FROM = 10  # stamp after which states are counted [ns]
-COUNTED = 11  # number of counted states, lost states included
-NUMBERS = 12
-# Rows of the times.
-TIME = 0  # `time` [s]
-CAME_AT = 1  # `came_at` [s]
-INTERVAL = 2  # `interval` [s]
-PERIOD = 3  # `period` [s]
-PLACED_AT = 4  # time of the steady clock at the last call of `place` [s]
-HEARD_AT = 5  # time of the steady clock at the last message of the followed publisher [s]
-SILENCE = 6  # `silence` [s]
-TIMES = 7
+
+class Intake(Record):
+    """What is known of the states and of their publisher. Times of the steady clock, and the time
+    of the states, are in [s]."""
+
+    # The followed publisher.
+    gid_known: bool = False
+    gid_low: int = 0  # GID in two words
+    gid_high: int = 0
+    next_number: int = -1  # of its next message; -1 without sequence numbers
+    missed: int = 0  # messages lost directly before the last one, by these numbers
+    heard_at: float = -math.inf  # arrival of its last message
+    silence: float = 0.0  # without a message of it, after which another one is followed
+
+    # The last state that was placed in time.
+    begun: bool = False  # there is one
+    origin: int = 0  # stamp at time 0 [ns]
+    stamp: int = 0  # [ns]
+    time: float = 0.0  # counted from the first state
+    came_at: float = -math.inf  # arrival of the last state with a new stamp
+    placed_at: float = math.nan  # of the steady clock, when it was placed
+    interval: float = math.nan  # since the arrival of the state before; NaN for the first state
+    period: float = math.nan  # difference to the stamp before; 0 if time was set by the caller
+
+    # Time ahead of late stamps.
+    ahead: int = 0  # difference of the time to the stamps [ns]
+    most_ahead: int = 0  # largest one since it was last asked for [ns]
+    counted_from: int = 0  # stamp after which states are counted [ns]
+    counted: int = 0  # counted states, lost states included
+
+
+@group(
+    intake="Intake[::1]",
+    data="u1[::1]",
+    pattern="u1[:,::1]",
+    indices="i8[::1]",
+    bits="u8[:,::1]",
+    rows="f8[:,::1]",
+)
+class IntakeArrays(NamedTuple):
+    """What kernels take states in with."""
+
+    intake: RecordArray
+    data: ByteArray  # the message
+    pattern: ByteArray  # of its layout
+    indices: IntArray
+    bits: WordArray  # positions and velocities, shape (2, nv)
+    rows: FloatArray  # the same memory
+
 
 MOST_MISSED = 1000  # largest gap in the sequence numbers of one publisher
 
@@ -54,42 +82,40 @@ LAYOUTS = 8  # largest number of message layouts that are kept
 
 
 @inlined
-def follow(
-    n: IntArray, t: FloatArray, number: int, known: int, low: int, high: int, now: float
-) -> bool:
+def follow(intake: Intake, number: int, known: bool, low: int, high: int, now: float) -> bool:
     """True if a message is from the followed publisher: the first publisher, until it has been
     silent for `silence`.
 
     Args:
-        n: the integers.
-        t: the times.
+        intake: what is known of the publisher.
         number: sequence number of the message; -1 if unknown.
-        known: 1 if the publisher's GID is known, else 0.
+        known: whether the publisher's GID is known.
         low, high: words of the publisher's GID.
         now: time of the steady clock, [s].
     """
-    missed = 0 if number < 0 or n[NEXT] < 0 else number - n[NEXT]
-    another = known != n[GID_KNOWN] or low != n[GID_LOW] or high != n[GID_HIGH]
+    missed = 0 if number < 0 or intake.next_number < 0 else number - intake.next_number
+    another = known != intake.gid_known or low != intake.gid_low or high != intake.gid_high
     if not known:
         another = not 0 <= missed <= MOST_MISSED
     if another:
-        if now - t[HEARD_AT] <= t[SILENCE]:
+        if now - intake.heard_at <= intake.silence:
             return False
         missed = 0
-    n[GID_KNOWN], n[GID_LOW], n[GID_HIGH], t[HEARD_AT] = known, low, high, now
-    n[NEXT] = -1 if number < 0 else number + 1
-    n[MISSED] = max(missed, 0)
+    intake.gid_known, intake.gid_low, intake.gid_high = known, low, high
+    intake.heard_at = now
+    intake.next_number = -1 if number < 0 else number + 1
+    intake.missed = max(missed, 0)
     return True
 
 
 @inlined
-def gap(n: IntArray, t: FloatArray, stamp: int) -> float:
+def gap(intake: Intake, stamp: int) -> float:
     """Time from the last placed state to a stamp [ns], in [s]; 0 for the first state."""
-    return (stamp - n[STAMP]) * 1e-9 if n[BEGUN] else 0.0
+    return (stamp - intake.stamp) * 1e-9 if intake.begun else 0.0
 
 
 @inlined
-def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step: int) -> None:
+def place(intake: Intake, stamp: int, now: float, time: float, step: int) -> None:
     """Sets the time of a state: by the stamps if `time` is NaN; else time continues from `time`.
 
     Late stamps, from a simulation's clock, stand still or advance slowly while the arm moves. Then
@@ -97,37 +123,37 @@ def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step:
     until they have caught up. If states share a stamp because their clock has coarse steps, they
     are closer together than `step`: time then advances by the mean distance of the stamps.
     """
-    period = gap(n, t, stamp)
-    states = 1 + n[MISSED]
-    if n[BEGUN] == 0:
-        n[STAMP] = n[COUNTED_FROM] = stamp
-        n[COUNTED] = -states  # the first state is not after its stamp
+    period = gap(intake, stamp)
+    states = 1 + intake.missed
+    if not intake.begun:
+        intake.stamp = intake.counted_from = stamp
+        intake.counted = -states  # the first state is not after its stamp
     if math.isnan(time):
-        n[COUNTED] += states
-        if n[COUNTED] > MOST_COUNTED:  # old states lose weight
-            n[COUNTED] //= 2
-            n[COUNTED_FROM] += (stamp - n[COUNTED_FROM]) // 2
-        mean = (stamp + n[AHEAD] - n[COUNTED_FROM]) // max(n[COUNTED], 1)
+        intake.counted += states
+        if intake.counted > MOST_COUNTED:  # old states lose weight
+            intake.counted //= 2
+            intake.counted_from += (stamp - intake.counted_from) // 2
+        mean = (stamp + intake.ahead - intake.counted_from) // max(intake.counted, 1)
         step = min(step, mean - mean // SLOWER)
-        n[AHEAD] = max(n[AHEAD] + step * states - (stamp - n[STAMP]), 0)
-        n[MOST_AHEAD] = max(n[MOST_AHEAD], n[AHEAD])
-    if n[BEGUN] == 0:
-        n[BEGUN], n[ORIGIN], t[CAME_AT] = 1, stamp, now
-    elif stamp != n[STAMP]:
-        t[CAME_AT] = now
+        intake.ahead = max(intake.ahead + step * states - (stamp - intake.stamp), 0)
+        intake.most_ahead = max(intake.most_ahead, intake.ahead)
+    if not intake.begun:
+        intake.begun, intake.origin, intake.came_at = True, stamp, now
+    elif stamp != intake.stamp:
+        intake.came_at = now
     if math.isnan(time):
-        time = max((stamp - n[ORIGIN] + n[AHEAD]) * 1e-9, t[TIME])
+        time = max((stamp - intake.origin + intake.ahead) * 1e-9, intake.time)
     else:
-        n[ORIGIN], period = stamp - round(time * 1e9), 0.0
-        n[COUNTED_FROM], n[COUNTED], n[AHEAD] = stamp, 0, 0
-    t[PERIOD] = period
-    n[STAMP], t[TIME] = stamp, time
-    t[INTERVAL], t[PLACED_AT] = now - t[PLACED_AT], now
+        intake.origin, period = stamp - round(time * 1e9), 0.0
+        intake.counted_from, intake.counted, intake.ahead = stamp, 0, 0
+    intake.period = period
+    intake.stamp, intake.time = stamp, time
+    intake.interval, intake.placed_at = now - intake.placed_at, now
 
 
-def _read(array: str, row: int, kind: type) -> Any:
-    """Property for a row of an array."""
-    return property(lambda intake: kind(getattr(intake, array)[row]))
+def _of_intake(name: str) -> Any:
+    """Property for a field of the intake."""
+    return property(lambda states: getattr(states.intake, name))
 
 
 class StateIntake:
@@ -146,7 +172,7 @@ class StateIntake:
         buffer: memory for messages; begins with the last message.
         layouts: layouts of the latest publishers, at most `LAYOUTS`, the last used layout first;
             machine code uses the first.
-        numbers, times: data about the states; rows as at the top of this module.
+        intake: what is known of the states and of their publisher.
         begun: True if a state has been placed in time.
         missed: number of messages lost directly before the last one, by the sequence numbers.
         stamp: stamp of the last placed state, [ns].
@@ -157,13 +183,10 @@ class StateIntake:
         period: difference to the stamp of the state before, [s]; 0 if time was set by the caller.
     """
 
-    begun = _read("numbers", BEGUN, bool)
-    missed = _read("numbers", MISSED, int)
-    stamp = _read("numbers", STAMP, int)
-    time = _read("times", TIME, float)
-    came_at = _read("times", CAME_AT, float)
-    interval = _read("times", INTERVAL, float)
-    period = _read("times", PERIOD, float)
+    begun, missed = _of_intake("begun"), _of_intake("missed")
+    stamp, time = _of_intake("stamp"), _of_intake("time")
+    came_at = _of_intake("came_at")
+    interval, period = _of_intake("interval"), _of_intake("period")
 
     def __init__(self, joints: Sequence[str], silence: float) -> None:
         self._joints = tuple(joints)
@@ -172,19 +195,14 @@ class StateIntake:
         self.layouts: list[Layout] = []
         self.buffer = np.zeros(LONGEST, dtype=np.uint8)
         self._view = self.buffer.data
-        self.numbers: IntArray = np.zeros(NUMBERS, dtype=np.int64)
-        self.times: FloatArray = np.zeros(TIMES)
-        self.times[SILENCE] = silence
+        self.intake, self._silence = Intake(), silence
         self.reset()
 
     def reset(self) -> None:
         """Forgets time and publisher: the next state is the first."""
         self.message: bytes | None = None
-        self.numbers[:] = 0
-        self.numbers[NEXT] = -1
-        self.times[: PLACED_AT + 1] = math.nan
-        self.times[TIME] = 0.0
-        self.times[[CAME_AT, HEARD_AT]] = -math.inf
+        self.intake.reset()
+        self.intake.silence = self._silence
 
     def take(self, message: bytes, number: int | None, publisher: bytes | None, now: float) -> int:
         """Fills `q` and `v`; returns the stamp, [ns], which is 0 if the publisher left it empty.
@@ -217,6 +235,13 @@ class StateIntake:
         self.message = message
         return stamp
 
+    @property
+    def arrays(self) -> IntakeArrays:
+        """What kernels take states in with; the first layout is that of the last message."""
+        first = self.layouts[0]
+        of_message = self.buffer, first.pattern, first.indices
+        return IntakeArrays(self.intake.array, *of_message, self.bits, self.rows)
+
     def decode(self, data: bytes) -> int:
         """Fills `q` and `v`; returns the stamp, [ns], which is 0 if the publisher left it empty.
 
@@ -248,16 +273,16 @@ class StateIntake:
     def _follow(self, number: int | None, publisher: bytes | None, now: float) -> None:
         low, high = np.frombuffer(publisher or bytes(16), dtype=np.int64).tolist()
         count = -1 if number is None else number
-        if not follow(self.numbers, self.times, count, publisher is not None, low, high, now):
+        if not follow(self.intake, count, publisher is not None, low, high, now):
             raise AnothersState("joint_states come from a second publisher too")
 
     def time_of(self, stamp: int) -> float:
         """Time of a stamp [ns], in [s]."""
-        return (stamp - int(self.numbers[ORIGIN])) * 1e-9
+        return (stamp - self.intake.origin) * 1e-9
 
     def gap(self, stamp: int) -> float:
         """Time from the last placed state to a stamp [ns], in [s]; 0 for the first state."""
-        return float(gap(self.numbers, self.times, stamp))
+        return float(gap(self.intake, stamp))
 
     def place(self, stamp: int, now: float, time: float = math.nan, step: int = 0) -> None:
         """Sets the time of the state that was taken last.
@@ -268,9 +293,9 @@ class StateIntake:
             time: time of the state, [s]; NaN: by its stamp.
             step: time from state to state, if stamps may be late, [ns]; else 0.
         """
-        place(self.numbers, self.times, stamp, now, time, step)
+        place(self.intake, stamp, now, time, step)
 
     def most_ahead(self) -> float:
         """Largest lead of the time over the stamps since the last call, [s]."""
-        most, self.numbers[MOST_AHEAD] = int(self.numbers[MOST_AHEAD]), 0
+        most, self.intake.most_ahead = self.intake.most_ahead, 0
         return most * 1e-9

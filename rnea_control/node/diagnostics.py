@@ -105,7 +105,8 @@ def _timing(
     configured: Configured, recent: LoopStatistics, parameters: Parameters
 ) -> Iterator[Finding]:
     """Findings about the time since the last report."""
-    late, missed, foreign, dropped = recent.numbers.tolist()
+    counts = recent.counts
+    late, missed, foreign, dropped = counts.late, counts.missed, counts.foreign, counts.dropped
     if dropped:
         yield (
             WARN,
@@ -187,10 +188,10 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
         values[f"model {number}"] = sentence
     values["publishers of joint_states"] = str(configured.loop.heard.publishers())
     values["ticks without the interpreter"] = str(loop.shared.ticks)
-    counts = loop.statistics.numbers
-    values["states missed"] = str(counts[records.MISSED])
-    values["states late"] = str(counts[records.LATE])
-    values["trajectories dropped"] = str(counts[records.DROPPED])
+    counts = loop.statistics.counts
+    values["states missed"] = str(counts.missed)
+    values["states late"] = str(counts.late)
+    values["trajectories dropped"] = str(counts.dropped)
     for row, name in enumerate(records.NAMES):
         values[f"{name}, last second"] = recent.summary(row)
         values[f"{name}, since activation"] = loop.statistics.summary(row)

@@ -18,7 +18,6 @@ from rnea_control.messages.state_intake import AnothersState
 from rnea_control.node.sentinel_link import SharedArm
 from rnea_control.parameters.settings import row
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.loop_records import DROPPED, FOREIGN
 from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
 
 # Between two states that are answered while nobody takes the commands [s].
@@ -127,7 +126,7 @@ class PythonTicks(SharedArm):
                 if not self.supervisor.lack_states(str(error)):
                     self.log.say("info", "others", f"{error}; such messages are ignored")
             except AnothersState as error:
-                self.statistics.numbers[FOREIGN] += 1
+                self.statistics.counts.foreign += 1
                 hint = "its states are ignored. Stop it: only one node may publish joint_states"
                 self.log.say("error", "publisher", f"{error}; {hint}")
             except (CdrError, JointStateError) as error:
@@ -242,7 +241,7 @@ class PythonTicks(SharedArm):
         else:
             self.supervisor.happen(Event.LOST, jump)
         dropped = motion is not None and self.controller.motion is None
-        self.statistics.numbers[DROPPED] += dropped
+        self.statistics.counts.dropped += dropped
         return self._time_after_jump(gap)
 
     def _record(self, taken_at: float, age: float) -> None:

@@ -275,7 +275,7 @@ class ArmLoop:
 
     def _refusal(self) -> Exception:
         """Why the last step of machine code has refused a state."""
-        outcome = self.shared.answer
+        outcome = self.shared.outcome
         return self.controller.refusal(outcome, *self.state, self.command.torque)
 
     def _is_ignored(self, error: ControllerError) -> bool:
@@ -338,14 +338,11 @@ class ArmLoop:
         with self.lock:
             if table is None or not self.may_run_natively():
                 return native.REQUESTED, None
-            statistics, applied, first = self.statistics, self.applied, states.layouts[0]
+            controller = self.controller
             arrays = (
-                *(table.array, shared.array, self.kinds, states.numbers, states.times),
-                *(self.handover.lease.array, *self.controller.arrays, self.command.torque),
-                *self.controller.box.arrays,
-                *(states.buffer, first.pattern, first.indices, states.bits, states.rows),
-                *(statistics.counts, statistics.largest, statistics.numbers),
-                *(applied.torques, applied.times, applied.place, self.stops, self._message),
+                *(table.array, shared.array, self.kinds, self.handover.lease.array),
+                *(controller.arrays, controller.box.arrays, states.arrays, self.command.torque),
+                *(self.statistics.arrays, self.applied.arrays, self.stops, self._message),
             )
             self._ticks_before = shared.ticks
             # Whatever Python has begun: that it comes to rest is told.

@@ -15,19 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray, IntArray, RecordArray
+from rnea_control.jit.group import group
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
+from rnea_control.jit.record import Record
 
 BINS_PER_DECADE = 100
 SHORTEST = 1e-6
 BINS = 7 * BINS_PER_DECADE
 
-# Rows of the numbers: states that came more than half a period after they were due; that their
-# publisher counted before an answered one, and the loop never took; of another publisher than the
-# one that is followed; trajectories dropped because the states' stamps went back or jumped.
-LATE, MISSED, FOREIGN, DROPPED = range(4)
-NUMBERS = 4
 # Rows of the histograms.
 TICK_DURATION, STATE_AGE, PERIOD_JITTER, STATE_INTERVAL = range(4)
 NAMES = ("tick duration", "state age", "period jitter", "time between states")
@@ -57,6 +54,33 @@ class _LeftOut(NamedTuple):
     count: int
 
 
+class Counts(Record):
+    """Counts of states."""
+
+    late: int = 0  # that came more than half a period after they were due
+    missed: int = 0  # that the publisher counted before an answered one, and the loop never took
+    foreign: int = 0  # of another publisher than the one that is followed
+    dropped: int = 0  # trajectories, as the states' stamps went back or jumped
+
+
+@group(histograms="i8[:,::1]", largest="f8[::1]", counts="Counts[::1]")
+class StatisticsArrays(NamedTuple):
+    """What machine code records into."""
+
+    histograms: IntArray
+    largest: FloatArray
+    counts: RecordArray
+
+
+@group(torques="f8[:,::1]", times="f8[::1]", place="i8[::1]")
+class AppliedArrays(NamedTuple):
+    """What machine code notes torques in."""
+
+    torques: FloatArray
+    times: FloatArray
+    place: IntArray
+
+
 class LoopStatistics:
     """Histograms of four durations, and counts of states.
 
@@ -67,35 +91,39 @@ class LoopStatistics:
     - time between states: as the loop took them, by the steady clock.
 
     Attributes:
-        counts, largest, numbers: for machine code that records, as `record` does.
+        histograms: one row for each duration, shape (4, BINS).
+        largest: the largest of each, [s].
+        counts: of states.
     """
 
     def __init__(self) -> None:
-        self.counts: IntArray = np.zeros((len(NAMES), BINS), dtype=np.int64)
+        self.histograms: IntArray = np.zeros((len(NAMES), BINS), dtype=np.int64)
         self.largest: FloatArray = np.zeros(len(NAMES))
-        self.numbers: IntArray = np.zeros(NUMBERS, dtype=np.int64)
+        self.counts = Counts()
+        self.arrays = StatisticsArrays(self.histograms, self.largest, self.counts.array)
 
     @property
     def ticks(self) -> int:
         """How many states were answered: each has a duration."""
-        return int(self.counts[TICK_DURATION].sum())
+        return int(self.histograms[TICK_DURATION].sum())
 
     def record(
         self, duration: float, age: float, interval: float, period: float, missed: int = 0
     ) -> None:
         """See the function of that name."""
-        arrays = self.counts, self.largest, self.numbers
-        _record(*arrays, duration, age, interval, period, missed)
+        _record(self.arrays, duration, age, interval, period, missed)
 
     def since(self, earlier: LoopStatistics) -> LoopStatistics:
         """The records since an earlier copy; the largest values are edges of bins."""
         difference = LoopStatistics()
-        difference.counts[:] = self.counts - earlier.counts
-        for row, counts in enumerate(difference.counts):
-            bins = np.flatnonzero(counts)
+        difference.histograms[:] = self.histograms - earlier.histograms
+        for row, histogram in enumerate(difference.histograms):
+            bins = np.flatnonzero(histogram)
             difference.largest[row] = _upper_edge(bins[-1]) if bins.size else 0.0
         np.minimum(difference.largest, self.largest, out=difference.largest)
-        difference.numbers[:] = self.numbers - earlier.numbers
+        for name in difference.counts.names:
+            now, before = getattr(self.counts, name), getattr(earlier.counts, name)
+            setattr(difference.counts, name, now - before)
         return difference
 
     def copy(self) -> LoopStatistics:
@@ -104,14 +132,14 @@ class LoopStatistics:
 
     def quantiles(self, row: int, *parts: float) -> list[float]:
         """Quantiles of a row's measurements, [s]; 0 without any. A part is 0.99 for 99 %."""
-        cumulative = self.counts[row].cumsum()
+        cumulative = self.histograms[row].cumsum()
         ranks = [max(math.ceil(part * int(cumulative[-1])), 1) for part in parts]
         largest = float(self.largest[row])  # 0 without any
         return [min(_upper_edge(int(j)), largest) for j in cumulative.searchsorted(ranks)]
 
     def summary(self, row: int) -> str:
         """Median, 99 %, 99.9 % and largest value of a row in words."""
-        if not self.counts[row].any():
+        if not self.histograms[row].any():
             return "not measured"
         seconds = *self.quantiles(row, 0.5, 0.99, 0.999), self.largest[row]
         names = "median", "99 %", "99.9 %", "largest"
@@ -120,8 +148,8 @@ class LoopStatistics:
 
     def __str__(self) -> str:
         rows = "".join(f"\n  {name}: {self.summary(row)}" for row, name in enumerate(NAMES))
-        late, missed = self.numbers[[LATE, MISSED]]
-        return f"{self.ticks} ticks, {missed} states missed, {late} late{rows}"
+        counts = self.counts
+        return f"{self.ticks} ticks, {counts.missed} states missed, {counts.late} late{rows}"
 
 
 def _upper_edge(index: int) -> float:
@@ -130,9 +158,7 @@ def _upper_edge(index: int) -> float:
 
 @inlined
 def record(
-    counts: IntArray,
-    largest: FloatArray,
-    numbers: IntArray,
+    arrays: StatisticsArrays,
     duration: float,
     age: float,
     interval: float,
@@ -142,8 +168,7 @@ def record(
     """Counts one tick, with those of its measurements [s] that are not NaN; allocates nothing.
 
     Args:
-        counts, largest, numbers: see `LoopStatistics`.
-        duration, age, interval: likewise.
+        arrays: of a `LoopStatistics`, which describes the measurements.
         period: from the stamp of the state before to this one's.
         missed: states that were missed right before it.
     """
@@ -151,14 +176,15 @@ def record(
         if math.isnan(value):
             continue
         place = math.log10(max(value, SHORTEST) / SHORTEST) * BINS_PER_DECADE
-        counts[row, int(min(place, BINS - 1.0))] += 1
-        largest[row] = max(largest[row], value)
-    numbers[MISSED] += missed
+        arrays.histograms[row, int(min(place, BINS - 1.0))] += 1
+        arrays.largest[row] = max(arrays.largest[row], value)
+    counts = arrays.counts[0]
+    counts.missed += missed
     if interval > 1.5 * period > 0.0:
-        numbers[LATE] += 1
+        counts.late += 1
 
 
-_record = kernel("void(i8[:,::1], f8[::1], i8[::1], f8, f8, f8, f8, i8)")(record)
+_record = kernel("void(StatisticsArrays, f8, f8, f8, f8, i8)")(record)
 
 
 class AppliedTorque:
@@ -171,17 +197,16 @@ class AppliedTorque:
         joints: how many there are.
 
     Attributes:
-        torques, times, place: for machine code that notes, as the function does.
+        arrays: for machine code that notes, as the function does.
     """
 
     def __init__(self, joints: int) -> None:
-        self.torques = np.full((REMEMBERED, joints), math.nan)
-        self.times = np.full(REMEMBERED, math.nan)
-        self.place = np.zeros(1, dtype=np.int64)
+        torques, times = np.full((REMEMBERED, joints), math.nan), np.full(REMEMBERED, math.nan)
+        self.arrays = AppliedArrays(torques, times, np.zeros(1, dtype=np.int64))
 
     def note(self, torque: FloatArray, now: float) -> None:
         """A torque is commanded; `now` by the steady clock, [s]. Allocates nothing."""
-        _note(self.torques, self.times, self.place, torque, now)
+        _note(self.arrays, torque, now)
 
     def age(self, efforts: FloatArray, seen_at: float) -> float:
         """How long before `seen_at` these efforts were commanded last, [s]; NaN if they were not.
@@ -190,24 +215,22 @@ class AppliedTorque:
             efforts: as measured, shape (nv,), [Nm] or [N].
             seen_at: when the state with them came, by the steady clock, [s].
         """
-        torques, times = self.torques.copy(), self.times.copy()
+        torques, times = self.arrays.torques.copy(), self.arrays.times.copy()
         same = np.isclose(torques, efforts, rtol=SAME, atol=0.0).all(axis=1) & (times < seen_at)
         return seen_at - float(times[same].max()) if same.any() else math.nan
 
 
 @inlined
-def note(
-    torques: FloatArray, times: FloatArray, place: IntArray, torque: FloatArray, now: float
-) -> None:
+def note(arrays: AppliedArrays, torque: FloatArray, now: float) -> None:
     """Keeps a torque that is commanded."""
-    row = place[0]
+    row = arrays.place[0]
     for j in range(torque.shape[0]):
-        torques[row, j] = torque[j]
-    times[row] = now
-    place[0] = (row + 1) % times.shape[0]
+        arrays.torques[row, j] = torque[j]
+    arrays.times[row] = now
+    arrays.place[0] = (row + 1) % arrays.times.shape[0]
 
 
-_note = kernel("void(f8[:,::1], f8[::1], i8[::1], f8[::1], f8)")(note)
+_note = kernel("void(AppliedArrays, f8[::1], f8)")(note)
 
 
 class DeferredLog:

@@ -18,7 +18,8 @@ class LoopState(Record):
     interruptions: int = 0  # threads that want machine code to stop
     sequence: int = 0  # odd while machine code writes what others read
     request: int = NOTHING
-    answer: int = 0  # of the last step, or of rcl
+    answer: int = 0  # of rcl to the last call
+    outcome: int = 0  # of the last step
 
     # What machine code reads.
     system_time: bool = False  # the steady clock shows when joint states are missing

@@ -11,29 +11,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from rnea_control.array_types import (
-    ByteArray,
-    FloatArray,
-    IntArray,
-    RecordArray,
-    WordArray,
-)
+from rnea_control.array_types import ByteArray, FloatArray, IntArray, RecordArray
 from rnea_control.control import layout, lease, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
-from rnea_control.control.layout import Arm, SettingsStack, State
+from rnea_control.control.layout import Arm, State
 from rnea_control.control.lease import Lease
-from rnea_control.control.motion import ToleranceRows
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP, withdraw
+from rnea_control.control.step import RequestArrays, StepArrays
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import barrier, fence
-from rnea_control.messages import state_intake as intake
+from rnea_control.messages import state_intake
 from rnea_control.messages.cdr import HEADER, LITTLE_ENDIAN, goes_to
 from rnea_control.messages.joint_state import decode_state
+from rnea_control.messages.state_intake import Intake, IntakeArrays
 from rnea_control.ros import rcl_calls as rcl
-from rnea_control.ros.loop_records import note, record
+from rnea_control.ros.loop_records import AppliedArrays, StatisticsArrays, note, record
 from rnea_control.ros.loop_state import NOTHING, SERVED, WAITS, LoopState
 
 # Why it has ended: somebody asks for the loop; a state is unusual; no state has come for long, or
@@ -42,6 +37,9 @@ from rnea_control.ros.loop_state import NOTHING, SERVED, WAITS, LoopState
 REQUESTED, UNUSUAL, SILENT, YIELDED, REFUSED, COMMANDED, FAILED = range(7)
 # After these the last state was stepped.
 STEPPED = (YIELDED, REFUSED)
+# Further verdicts on a state, or on none: there is a torque for it; there is none; states are not
+# missing yet.
+ANSWERED, NO_TORQUE, NOT_MISSING = range(7, 10)
 # Kinds of subscriptions beside that of the states: to emergency stops, to the sentinel's mode, and
 # to the commands.
 STOP, MODE, COMMAND = range(3)
@@ -136,10 +134,10 @@ def _command(
     own: Lease,
     state: State,
     tau: FloatArray,
-    noted: Any,
+    applied: AppliedArrays,
 ) -> bool:
     """Publishes the torques of the last step, if the arm is still this loop's; returns whether it
-    is. Torques that rcl does not publish are not in force. `noted`: where torques are noted."""
+    is. Torques that rcl does not publish are not in force."""
     now = rcl.monotonic(calls)
     loop.answer = rcl.OK
     if not lease.may_answer(own, now):
@@ -154,7 +152,7 @@ def _command(
     loop.published_at = now
     spend_rate_time(loop)
     if loop.has_efforts:
-        note(*noted, tau, now)
+        note(applied, tau, now)
     return True
 
 
@@ -199,190 +197,294 @@ def _hear_stop(
     return row[PRESSED] == 1
 
 
+@inlined
+def _serve(loop: LoopState, arrays: StepArrays, asked: RequestArrays) -> None:
+    """Carries out the request that waits."""
+    _begin(loop)
+    if asked.request[0].kind == step.ADOPT and loop.stops_received != loop.stops_read:
+        asked.request[0].done = False  # the arm has just been stopped
+    else:
+        step.serve(arrays, asked)
+    loop.under_way = True
+    _end(loop)
+    loop.request = SERVED
+
+
+@inlined
+def _hear_others(
+    calls: IntArray,
+    loop: LoopState,
+    kinds: IntArray,
+    own: Lease,
+    arrays: StepArrays,
+    stops: IntArray,
+    message: ByteArray,
+    now: float,
+) -> bool:
+    """Takes all messages beside the states; returns whether another one commands the arm."""
+    for i in range(1, calls[rcl.COUNT]):
+        kind = kinds[i - 1]
+        while rcl.take(calls, i, rcl.BESIDE) == rcl.OK:
+            if kind == COMMAND:
+                low, high = rcl.gid_of(calls)
+                if low != loop.own_gid_low or high != loop.own_gid_high:
+                    return True
+                continue
+            size = rcl.read(calls, rcl.BESIDE, message)
+            _begin(loop)
+            if kind == MODE and _is_sentinel(calls, loop) and goes_to(REVOKING, size, message):
+                lease.hear_revocation(own, now)
+            if kind == STOP and _hear_stop(calls, loop, stops, size, message):
+                step.emergency_stop(arrays)
+            _end(loop)
+            if kind == STOP:
+                rcl.trigger(calls)
+    return False
+
+
+@inlined
+def _look_at_interpreter(loop: LoopState, arrays: StepArrays, now: float) -> None:
+    """Brakes a motion that nobody could stop any more, as the interpreter stands still."""
+    if loop.hangs or now - loop.attended_at <= loop.longest_hang:
+        return
+    loop.hangs = True
+    arm, state = arrays.arm[0], arrays.state
+    if arm.motion != 0:
+        _begin(loop)
+        step.end_motion(arm, state, arrays.findings, layout.HUNG)
+        step.brake(arm, arrays.settings[arm.braced], state, False)
+        _end(loop)
+
+
+@inlined
+def _step(
+    loop: LoopState,
+    arrays: StepArrays,
+    t: float,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    predicted: bool,
+    now: float,
+) -> int:
+    """A step at time `t`; returns what `advance` does. On hardware the rate limit counts no more
+    time than has passed at `now`."""
+    state = arrays.state
+    if loop.system_time:
+        dt = rate_time(loop, now, max(t - state.last_time, 0.0))
+        state.rate_step = min(dt, LONGEST_RATE_STEP)
+    return step.advance(arrays, t, q, v, tau, predicted)
+
+
+@inlined
+def answer_nothing(
+    loop: LoopState,
+    own: Lease,
+    arrays: StepArrays,
+    states: IntakeArrays,
+    tau: FloatArray,
+    now: float,
+) -> int:
+    """No state waits at `now`. Fills `tau` for a predicted one if states have been missing for
+    `state_gap`, and it is time for a command.
+
+    Returns:
+        ANSWERED with the result of the step in `loop.outcome`; NO_TORQUE where states are missing
+        and it is too early for a command; NOT_MISSING; or SILENT where Python goes on.
+    """
+    lease.hear_nothing(own, now)
+    missing = now - states.intake[0].came_at
+    if not loop.system_time or missing <= loop.state_gap:
+        return NOT_MISSING
+    if missing > loop.state_timeout or not lease.may_answer(own, now):
+        return SILENT
+    if now - loop.predicted_at < loop.prediction_period:
+        return NO_TORQUE
+    loop.predicted_at = now
+    t = states.intake[0].time + missing
+    if t - arrays.state.rests_since > LONGEST_REPEAT:
+        return NO_TORQUE
+    _begin(loop)
+    q, v = arrays.state.predicted_position, arrays.state.predicted_velocity
+    loop.outcome = _step(loop, arrays, t, q, v, tau, True, now)
+    _end(loop)
+    return ANSWERED
+
+
+@inlined
+def look_at(
+    loop: LoopState,
+    states: IntakeArrays,
+    arrays: StepArrays,
+    size: int,
+    publisher: tuple[int, int],
+    clock: int,
+    now: float,
+) -> tuple[bool, int, float]:
+    """Decodes a message of joint states; whether it is one that needs no decision of Python's, its
+    stamp [ns], and its age at `clock` [ns], [s], NaN where that is not known.
+
+    Args:
+        size: of the message, in bytes; it is in the buffer of `states` if it is not too long.
+        publisher: words of its GID.
+        now: arrival by the steady clock [s].
+    """
+    intake, q = states.intake[0], states.rows[0]
+    state, is_predicting = arrays.state, arrays.arm[0].predicting
+    low, high = publisher
+    if size > states.data.shape[0] or not intake.gid_known:
+        return False, 0, 0.0
+    if low != intake.gid_low or high != intake.gid_high:
+        return False, 0, 0.0
+    stamp = decode_state(states.data, size, states.pattern, states.indices, states.bits)
+    age = (clock - stamp) * 1e-9
+    if stamp == 0 and loop.system_time:  # some hardware does not set it
+        stamp, age = clock, math.nan
+    gap = state_intake.gap(intake, stamp)
+    if stamp <= 0 or not 0.0 <= gap <= loop.state_timeout:
+        return False, stamp, age
+    missing = loop.system_time and now - intake.came_at > loop.state_gap
+    tells_nothing = is_predicting or missing
+    if loop.ignores_repeated:
+        tells_nothing |= loop.system_time or not _moved(state, q)
+    return gap > 0.0 or not tells_nothing, stamp, age
+
+
+@inlined
+def answer(
+    loop: LoopState,
+    own: Lease,
+    arrays: StepArrays,
+    states: IntakeArrays,
+    tau: FloatArray,
+    stamp: int,
+    count: int,
+    publisher: tuple[int, int],
+    now: float,
+) -> int:
+    """Answers a usual state: places it in time, and fills `tau` if the lease allows that.
+
+    Args:
+        stamp: of the state [ns].
+        count: its publisher's count of it.
+        publisher: words of the publisher's GID.
+        now: arrival by the steady clock [s].
+
+    Returns:
+        ANSWERED with the result of the step in `loop.outcome`, or NO_TORQUE: the loop was away, and
+        a state that is fresh must tell for how long.
+    """
+    intake, q, v = states.intake[0], states.rows[0], states.rows[1]
+    low, high = publisher
+    state_intake.follow(intake, count, True, low, high, now)
+    least = 0
+    if not loop.system_time and (state_intake.gap(intake, stamp) > 0.0 or _moved(arrays.state, q)):
+        least = loop.period
+    state_intake.place(intake, stamp, now, math.nan, least)
+    lease.hear_state(own, intake.time, now, float(count))
+    if not lease.may_answer(own, now):
+        lease.hear_nothing(own, now)
+        return NO_TORQUE
+    loop.outcome = _step(loop, arrays, intake.time, q, v, tau, False, now)
+    return ANSWERED
+
+
+@inlined
+def _count(
+    loop: LoopState, statistics: StatisticsArrays, intake: Intake, age: float, duration: float
+) -> None:
+    """Counts a tick that took `duration` [s], for a state that was `age` [s] old at its begin."""
+    interval = intake.interval
+    if not loop.system_time:
+        interval = age = math.nan
+    if not 0.0 <= age < LONGEST_AGE:
+        age = math.nan  # the stamps are of another clock
+    record(statistics, duration, age + duration, interval, intake.period, intake.missed)
+    loop.ticks += 1
+
+
 @kernel(
-    "i8(i8[::1], LoopState[::1], i8[::1], i8[::1], f8[::1], Lease[::1], "
-    "Arm[::1], SettingsStack, ToleranceRows, State, Finding[::1], f8[::1], "
-    "Request[::1], f8[:,::1], SettingsStack, ToleranceRows, "
-    "u1[::1], u1[:,::1], i8[::1], u8[:,::1], f8[:,::1], "
-    "i8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1], "
-    "i8[:,::1], u1[::1])",
+    "i8(i8[::1], LoopState[::1], i8[::1], Lease[::1], StepArrays, RequestArrays, IntakeArrays, "
+    "f8[::1], StatisticsArrays, AppliedArrays, i8[:,::1], u1[::1])",
     nogil=True,
 )
-def run(  # noqa: PLR0915
+def run(
     calls: IntArray,
     loops: RecordArray,
     kinds: IntArray,
-    of_states: IntArray,
-    state_times: FloatArray,
     leases: RecordArray,
-    arms: RecordArray,
-    settings: SettingsStack,
-    tolerances: ToleranceRows,
-    state: State,
-    findings: RecordArray,
+    arrays: StepArrays,
+    asked: RequestArrays,
+    states: IntakeArrays,
     tau: FloatArray,
-    requests: RecordArray,
-    measured: FloatArray,
-    new_settings: SettingsStack,
-    new_tolerances: ToleranceRows,
-    data: ByteArray,
-    pattern: ByteArray,
-    indices: IntArray,
-    bits: WordArray,
-    q_and_v: FloatArray,
-    counts: IntArray,
-    largest: FloatArray,
-    late: IntArray,
-    torques: FloatArray,
-    torque_times: FloatArray,
-    place: IntArray,
+    statistics: StatisticsArrays,
+    applied: AppliedArrays,
     stops: IntArray,
     message: ByteArray,
 ) -> int:
     """Answers states; returns why it has ended."""
-    loop, own, arm = loops[0], leases[0], arms[0]
-    q, v = q_and_v[0], q_and_v[1]
-    request = requests[0]
-    asked = request, measured, new_settings, new_tolerances
-    noted = torques, torque_times, place
+    loop, own, state = loops[0], leases[0], arrays.state
     usual = int(1e9 * loop.longest_wait)
     longest = usual
     while loop.interruptions == 0:
         if loop.request == WAITS:
-            _begin(loop)
-            if request.kind == step.ADOPT and loop.stops_received != loop.stops_read:
-                request.done = False  # the arm has just been stopped
-            else:
-                step.serve(arm, settings, tolerances, state, *asked)
-            loop.under_way = True
-            _end(loop)
-            loop.request = SERVED
+            _serve(loop, arrays, asked)
         if own.phase != lease.COMMANDING:
             return YIELDED
         messages = rcl.arrived(calls, longest)
         longest = usual
         now = rcl.monotonic(calls)
         # One is a state, if nothing unusual happens.
-        answer = rcl.take(calls, 0, 1 - loop.newest) if messages == 1 else rcl.TAKE_FAILED
-        beside = calls[rcl.COUNT] if answer == rcl.TAKE_FAILED else 0
-        for i in range(1, beside):
-            kind = kinds[i - 1]
-            while rcl.take(calls, i, rcl.BESIDE) == rcl.OK:
-                if kind == COMMAND:
-                    low, high = rcl.gid_of(calls)
-                    if low != loop.own_gid_low or high != loop.own_gid_high:
-                        return COMMANDED
-                    continue
-                size = rcl.read(calls, rcl.BESIDE, message)
-                _begin(loop)
-                if kind == MODE and _is_sentinel(calls, loop) and goes_to(REVOKING, size, message):
-                    lease.hear_revocation(own, now)
-                if kind == STOP and _hear_stop(calls, loop, stops, size, message):
-                    step.emergency_stop(arm, settings, state, findings)
-                _end(loop)
-                if kind == STOP:
-                    rcl.trigger(calls)
-        if beside and own.phase != lease.COMMANDING:
-            return YIELDED
-        if not loop.hangs and now - loop.attended_at > loop.longest_hang:
-            loop.hangs = True
-            if arm.motion != 0:
-                _begin(loop)
-                step.end_motion(arm, state, findings, layout.HUNG)
-                step.brake(arm, settings[arm.braced], state, False)
-                _end(loop)
-        if answer == rcl.TAKE_FAILED:
-            answer = rcl.take(calls, 0, 1 - loop.newest)
+        taken = rcl.take(calls, 0, 1 - loop.newest) if messages == 1 else rcl.TAKE_FAILED
+        if taken == rcl.TAKE_FAILED:
+            if _hear_others(calls, loop, kinds, own, arrays, stops, message, now):
+                return COMMANDED
+            if calls[rcl.COUNT] and own.phase != lease.COMMANDING:
+                return YIELDED
+        _look_at_interpreter(loop, arrays, now)
+        if taken == rcl.TAKE_FAILED:
+            taken = rcl.take(calls, 0, 1 - loop.newest)
         now = rcl.monotonic(calls)
-        if answer == rcl.TAKE_FAILED:
-            lease.hear_nothing(own, now)
-            missing = now - state_times[intake.CAME_AT]
-            if not loop.system_time or missing <= loop.state_gap:
+        if taken == rcl.TAKE_FAILED:
+            verdict = answer_nothing(loop, own, arrays, states, tau, now)
+            if verdict == NOT_MISSING:
                 continue
-            if missing > loop.state_timeout or not lease.may_answer(own, now):
+            if verdict == SILENT:
                 return SILENT
             longest = int(1e9 * loop.prediction_period)
-            if now - loop.predicted_at < loop.prediction_period:
+            if verdict == NO_TORQUE:
                 continue
-            loop.predicted_at = now
-            t = state_times[intake.TIME] + missing
-            if t - state.rests_since > LONGEST_REPEAT:
-                continue
-            _begin(loop)
-            dt = rate_time(loop, now, max(t - state.last_time, 0.0))
-            state.rate_step = min(dt, LONGEST_RATE_STEP)
-            rows = state.predicted_position, state.predicted_velocity
-            outcome = step.advance(arm, settings, tolerances, state, findings, t, *rows, tau, True)
-            _end(loop)
-            _command(calls, loop, own, state, tau, noted)
-            if outcome >= step.BAD_STATE:
+            _command(calls, loop, own, state, tau, applied)
+            if loop.outcome >= step.BAD_STATE:
                 return SILENT
             if loop.answer != rcl.OK:
                 return FAILED
             continue
-        if answer != rcl.OK:
-            loop.answer = answer
+        if taken != rcl.OK:
+            loop.answer = taken
             return FAILED
-        size = rcl.read(calls, 1 - loop.newest, data)
-        low, high = rcl.gid_of(calls)
-        if size > data.shape[0] or of_states[intake.GID_KNOWN] == 0:
-            return UNUSUAL
-        if low != of_states[intake.GID_LOW] or high != of_states[intake.GID_HIGH]:
-            return UNUSUAL
-        stamp = decode_state(data, size, pattern, indices, bits)
-        clock = rcl.nanoseconds(calls)
-        age = (clock - stamp) * 1e-9
-        if stamp == 0 and loop.system_time:  # some hardware does not set it
-            stamp, age = clock, math.nan
-        gap = intake.gap(of_states, state_times, stamp)
-        if stamp <= 0 or not 0.0 <= gap <= loop.state_timeout:
-            return UNUSUAL
-        missing = loop.system_time and now - state_times[intake.CAME_AT] > loop.state_gap
-        tells_nothing = arm.predicting or missing
-        if loop.ignores_repeated:
-            tells_nothing |= loop.system_time or not _moved(state, q)
-        if gap == 0.0 and tells_nothing:
+        size, publisher = rcl.read(calls, 1 - loop.newest, states.data), rcl.gid_of(calls)
+        is_usual, stamp, age = look_at(
+            loop, states, arrays, size, publisher, rcl.nanoseconds(calls), now
+        )
+        if not is_usual:
             return UNUSUAL
         _begin(loop)
         loop.newest = 1 - loop.newest
-        count = rcl.count_of(calls)
-        intake.follow(of_states, state_times, count, 1, low, high, now)
-        least = 0
-        if not loop.system_time and (gap > 0.0 or _moved(state, q)):
-            least = loop.period
-        intake.place(of_states, state_times, stamp, now, math.nan, least)
-        t = state_times[intake.TIME]
-        lease.hear_state(own, t, now, float(count))
-        if not lease.may_answer(own, now):
-            _end(loop)
-            lease.hear_nothing(own, now)
+        verdict = answer(loop, own, arrays, states, tau, stamp, rcl.count_of(calls), publisher, now)
+        _end(loop)
+        if verdict == NO_TORQUE:
             if own.phase != lease.COMMANDING:
                 return YIELDED
-            continue  # it was away, and a state that is fresh must tell for how long
-        if loop.system_time:
-            dt = rate_time(loop, now, max(t - state.last_time, 0.0))
-            state.rate_step = min(dt, LONGEST_RATE_STEP)
-        outcome = step.advance(arm, settings, tolerances, state, findings, t, q, v, tau, False)
-        _end(loop)
-        if outcome >= step.BAD_STATE and outcome != step.BAD_TORQUE:
-            loop.answer = outcome
+            continue
+        if loop.outcome >= step.BAD_STATE and loop.outcome != step.BAD_TORQUE:
             return REFUSED
-        if not _command(calls, loop, own, state, tau, noted):
+        if not _command(calls, loop, own, state, tau, applied):
             return YIELDED
-        if outcome == step.BAD_TORQUE:
-            loop.answer = outcome
+        if loop.outcome == step.BAD_TORQUE:
             return REFUSED
-        _tell(calls, loop, arm, state)
-        interval = state_times[intake.INTERVAL]
-        if not loop.system_time:
-            interval = age = math.nan
-        if not 0.0 <= age < LONGEST_AGE:
-            age = math.nan  # the stamps are of another clock
-        duration = rcl.monotonic(calls) - now
-        period = state_times[intake.PERIOD]
-        missed = of_states[intake.MISSED]
-        record(counts, largest, late, duration, age + duration, interval, period, missed)
-        loop.ticks += 1
+        _tell(calls, loop, arrays.arm[0], state)
+        _count(loop, statistics, states.intake[0], age, rcl.monotonic(calls) - now)
         if loop.answer != rcl.OK:
             return FAILED
     return REQUESTED

@@ -8,18 +8,14 @@ import numpy as np
 import pytest
 
 from rnea_control.messages.state_intake import (
-    COUNTED,
-    COUNTED_FROM,
-    GID_KNOWN,
-    MISSED,
     MOST_MISSED,
     StateIntake,
     follow,
 )
 
 SILENCE = 0.1
-ONE, TWO = (1, 11, 12), (1, 11, 13)
-UNKNOWN = (0, 0, 0)
+ONE, TWO = (True, 11, 12), (True, 11, 13)
+UNKNOWN = (False, 0, 0)
 
 
 class Follower:
@@ -28,10 +24,10 @@ class Follower:
     def __init__(self) -> None:
         self.intake = StateIntake(["joint"], SILENCE)
 
-    def __call__(self, number: int, now: float, who: tuple[int, int, int] = UNKNOWN) -> int:
+    def __call__(self, number: int, now: float, who: tuple[bool, int, int] = UNKNOWN) -> int:
         """How many messages were missed, or -1 for another publisher's."""
-        rows = self.intake.numbers, self.intake.times
-        return self.intake.missed if follow(*rows, number, *who, now) else -1
+        intake = self.intake.intake
+        return self.intake.missed if follow(intake, number, *who, now) else -1
 
 
 def followed(*numbers: int, period: float = 0.001) -> list[int]:
@@ -75,7 +71,8 @@ def test_publishers_are_told_by_their_gids_whatever_their_numbers() -> None:
     for k in range(1000):  # however many come of the other
         assert hear(k, 0.002 + 1e-4 * k * 0.9, TWO) == -1
     assert [hear(7, 0.2, TWO), hear(106, 0.201, ONE), hear(-1, 0.202, TWO)] == [0, -1, 0]
-    assert np.array_equal(hear.intake.numbers[GID_KNOWN : MISSED - 1], TWO)
+    of = hear.intake.intake
+    assert (of.gid_known, of.gid_low, of.gid_high) == TWO
 
 
 def placed(stamps: list[int], counts: list[int] | None = None, step: int = 1000) -> np.ndarray:
@@ -145,5 +142,5 @@ def test_distance_of_stamps_is_found_again_after_a_long_pause() -> None:
             stamp * 1_000_000, 0.001 * k, step=0 if 5_000 <= k < 25_000 else 1_000_000
         )
     assert hear.intake.time == pytest.approx(14.999)
-    counted = hear.intake.numbers[COUNTED]
-    assert (stamps[-1] * 1_000_000 - hear.intake.numbers[COUNTED_FROM]) / counted > 0.9e6
+    counted = hear.intake.intake.counted
+    assert (stamps[-1] * 1_000_000 - hear.intake.intake.counted_from) / counted > 0.9e6

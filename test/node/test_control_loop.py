@@ -29,7 +29,6 @@ from rnea_control.control import (
 from rnea_control.control.handover import UNHEARD, HandoverTimes, Phase
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.exceptions import ControllerError
-from rnea_control.messages.state_intake import CAME_AT
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros.rcl_calls import Taken
@@ -194,7 +193,7 @@ def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() 
 def test_arm_that_it_has_not_had_is_not_taken_in_a_pause_of_the_states() -> None:
     """A start goes by its rules, whatever comes while the controller still listens."""
     _, loop = begun("guarding")
-    loop.states.times[CAME_AT] -= 5.0  # seconds without a state
+    loop.states.intake.came_at -= 5.0  # seconds without a state
     assert loop.watch()
     assert loop.supervisor.mode is Mode.WAITING
 
@@ -294,11 +293,11 @@ def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
 
     def lack(milliseconds: int) -> None:
         for _ in range(milliseconds):
-            loop.states.times[CAME_AT] -= 0.001
+            loop.states.intake.came_at -= 0.001
             time.sleep(0.001)
             assert loop.watch()
 
-    loop.states.times[CAME_AT] -= 1.0
+    loop.states.intake.came_at -= 1.0
     lack(300)
     sent = len(bench.command.sent)
     lack(20)

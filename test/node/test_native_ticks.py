@@ -71,10 +71,9 @@ def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> N
     for name, mine, its in (
         ("state", one.controller.rows, other.controller.rows),
         ("lease", *(each.handover.lease.array.view(np.uint8) for each in (one, other))),
-        ("intake", one.states.numbers, other.states.numbers),
-        ("times of the intake", one.states.times, other.states.times),
-        ("histograms", one.statistics.counts, other.statistics.counts),
-        ("late and missed", one.statistics.numbers, other.statistics.numbers),
+        ("intake", *(each.states.intake.array.view(np.uint8) for each in (one, other))),
+        ("histograms", one.statistics.histograms, other.statistics.histograms),
+        ("counts", *(each.statistics.counts.array.view(np.uint8) for each in (one, other))),
     ):
         np.testing.assert_array_equal(mine, its, name)
     collisions = [why for _, _, why in by_python.changes if why.startswith("collision?")]

@@ -22,7 +22,7 @@ from rnea_control.control import Mode
 from rnea_control.control.feasibility import MEASURED_STATES
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.ros.loop_records import FOREIGN, MISSED, LoopStatistics
+from rnea_control.ros.loop_records import LoopStatistics
 
 ZERO, GOAL = [0.0, 0.0], [0.5, -0.5]
 WAY = trajectory(JOINTS, [(1.0, GOAL, ZERO)])
@@ -95,7 +95,7 @@ def test_bad_state_is_answered_by_the_model(bench: Bench, state: tuple, words: s
     np.testing.assert_allclose(bench.commands[count:], np.tile(GRAVITY, (4, 1)), rtol=1e-12)
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
     assert bench.status.message == "in control" and bench.values["motion"] == "holding"
-    assert bench.node.loop.statistics.numbers[MISSED] == 0  # it was refused
+    assert bench.node.loop.statistics.counts.missed == 0  # it was refused
 
 
 def test_bad_states_do_not_let_time_run_faster(bench: Bench) -> None:
@@ -126,9 +126,9 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
     assert "tick duration 0.001 exceeds the warn threshold, 0.0005" in message
     bench.set(diagnostics__tick_duration__error=0.0009)
     assert reported(slow)[0] == DiagnosticStatus.ERROR
-    missed.numbers[MISSED] = 10
+    missed.counts.missed = 10
     assert "missed states 0.09" in reported(missed)[1]
-    missed.numbers[FOREIGN] = 2
+    missed.counts.foreign = 2
     level, message = reported(missed)
     assert level == DiagnosticStatus.ERROR
     assert "2 joint_states of another publisher were ignored" in message

@@ -23,7 +23,7 @@ from rnea_control.control import Waypoint
 from rnea_control.node import control_loop
 from rnea_control.node.configured import NO_CLOCK
 from rnea_control.ros import raw_subscription
-from rnea_control.ros.loop_records import DROPPED, LATE, PERIOD_JITTER, STATE_INTERVAL
+from rnea_control.ros.loop_records import PERIOD_JITTER, STATE_INTERVAL
 from rnea_control.ros.rcl_calls import Proof
 
 NUMBERS = itertools.count()
@@ -89,8 +89,8 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
         wait_for(lambda refused=refused: bench.node.clock.refused > refused, bench.answer)
     loop = bench.node.loop
     assert not loop.failure
-    assert loop.statistics.numbers[LATE] == 0
-    assert not loop.statistics.counts[[PERIOD_JITTER, STATE_INTERVAL]].any()
+    assert loop.statistics.counts.late == 0
+    assert not loop.statistics.histograms[[PERIOD_JITTER, STATE_INTERVAL]].any()
     # A reset ends no motion.
     target = Waypoint(1.0, np.array(Q) + 0.01, np.zeros(2), np.zeros(2))
     loop.controller.follow(loop.now, [target], 0.0)
@@ -100,7 +100,7 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
         bench.answer()
         assert before <= loop.now <= before + 0.2
         assert loop.controller.is_moving and not loop.fault
-    assert loop.statistics.numbers[DROPPED] == loop.supervisor.bad_states == 0
+    assert loop.statistics.counts.dropped == loop.supervisor.bad_states == 0
 
 
 def test_without_addresses_the_executor_does_it(make, monkeypatch, capfd) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from robots import two_link_arm
 
-from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings
+from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings, layout
 from rnea_control.exceptions import RneaControlError
 from rnea_control.node.parameters import PARAMETERS, in_force
 from rnea_control.parameters.parameter import GivenParameters, expand
@@ -130,7 +130,7 @@ def test_parameters_of_the_tick_are_in_their_rows() -> None:
     }
     found = decided({name.replace("<joint>", "elbow"): value for name, value in values.items()})[""]
     rows = found.controller.rows(found.model)
-    fields = {parameter: field for field, parameter in PARAMETERS.items()}
+    fields = {parameter: field for field, parameter in layout.PARAMETERS.items()}
     taken = {name: np.atleast_1d(getattr(rows, fields[name]))[-1] for name in values}
     assert taken == values
     assert rows.error_deadband[0] == 0.0
@@ -141,7 +141,7 @@ def test_parameters_of_the_tick_are_in_their_rows() -> None:
 def test_step_reads_the_parameters_of_its_rows_alone() -> None:
     in_tick = {row.name for row in TICK_ROWS}
     # Whether there is a threshold at all is decided where the settings are made.
-    assert in_tick == {*PARAMETERS.values(), "collision_detection.enable"}
+    assert in_tick == {*layout.PARAMETERS.values(), "collision_detection.enable"}
 
 
 def test_external_torques_are_collisions_beyond_a_quarter_of_the_effort_limit_where_asked() -> None:

@@ -15,8 +15,6 @@ import pytest
 
 from rnea_control.ros import loop_records
 from rnea_control.ros.loop_records import (
-    LATE,
-    MISSED,
     REMEMBERED,
     AppliedTorque,
     DeferredLog,
@@ -34,8 +32,8 @@ def test_quantiles_are_within_a_bin() -> None:
         exact = np.quantile(values, part, method="inverted_cdf")
         assert exact <= statistics.quantiles(0, part)[0] <= 1.03 * exact
     assert statistics.largest[0] == values.max()
-    assert statistics.counts.sum(axis=1).tolist() == [5000, 0, 0, 0]
-    assert statistics.ticks == 5000 and statistics.numbers[LATE] == 0
+    assert statistics.histograms.sum(axis=1).tolist() == [5000, 0, 0, 0]
+    assert statistics.ticks == 5000 and statistics.counts.late == 0
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, 1e-9, 1e3, math.inf])
@@ -43,18 +41,18 @@ def test_what_lies_outside_counts_at_the_edge(value: float) -> None:
     statistics = LoopStatistics()
     statistics.record(value, value, value, value)
     jitter = 0 if math.isinf(value) else 1  # which is zero
-    assert statistics.counts[:, [0, -1]].sum() == 3 + jitter
+    assert statistics.histograms[:, [0, -1]].sum() == 3 + jitter
 
 
 def test_difference_of_two_times() -> None:
     statistics = LoopStatistics()
     statistics.record(0.5, 0.5, 0.5, 0.5)
-    statistics.numbers[MISSED] = 4
+    statistics.counts.missed = 4
     earlier = statistics.copy()
     statistics.record(0.001, 0.001, 0.0016, 0.001)  # more than half a period late
-    statistics.numbers[MISSED] = 5
+    statistics.counts.missed = 5
     recent = statistics.since(earlier)
-    assert (recent.ticks, *recent.numbers[[MISSED, LATE]]) == (1, 1, 1)
+    assert (recent.ticks, recent.counts.missed, recent.counts.late) == (1, 1, 1)
     assert recent.quantiles(0, 0.99)[0] == pytest.approx(0.001, rel=0.03)
     assert recent.largest[0] == pytest.approx(0.001, rel=0.03)
     assert "median 500000 us" in earlier.summary(0)
