@@ -44,7 +44,11 @@ def group(**notation: str) -> Callable[[C], C]:
 
 
 def group_types(names: dict[str, Any]) -> dict[str, types.NamedTuple]:
-    """Types by the names of the classes; `names`: of the types of fields."""
+    """Types by the names of the classes.
+
+    Args:
+        names: types that fields may have, by their names.
+    """
     return {
         name: types.NamedTuple([eval(each, {}, names) for each in notation.values()], of)
         for name, (of, notation) in GROUPS.items()

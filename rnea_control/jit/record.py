@@ -31,7 +31,7 @@ class Record:
 
     Attributes:
         dtype: layout of the record.
-        names: of its fields.
+        names: names of the fields.
         array: memory of the record, shape (1,).
     """
 

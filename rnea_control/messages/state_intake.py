@@ -4,7 +4,7 @@ The controller's loop and the sentinel each receive every state through a `State
 what a state means for the arm. Publishers are identified by their GIDs; without GIDs by the
 sequence numbers of their messages, if these are far apart.
 
-What is known of the states is one record, which machine code and Python share.
+The data about the states are one record, which machine code and Python share.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from rnea_control.messages.joint_state import OTHER_LAYOUT, Layout, decode, refu
 
 
 class Intake(Record):
-    """What is known of the states and of their publisher. Times of the steady clock, and the time
-    of the states, are in [s]."""
+    """Data about the states and their publisher. Times of the steady clock, and the time of the
+    states, are in [s]."""
 
     # The followed publisher.
     gid_known: bool = False
     gid_low: int = 0  # GID in two words
     gid_high: int = 0
-    next_number: int = -1  # of its next message; -1 without sequence numbers
+    next_number: int = -1  # sequence number of its next message; -1 without these
     missed: int = 0  # messages lost directly before the last one, by these numbers
     heard_at: float = -math.inf  # arrival of its last message
-    silence: float = 0.0  # without a message of it, after which another one is followed
+    silence: float = 0.0  # time without its messages after which another publisher is followed
 
     # The last state that was placed in time.
     begun: bool = False  # there is one
@@ -42,7 +42,7 @@ class Intake(Record):
     stamp: int = 0  # [ns]
     time: float = 0.0  # counted from the first state
     came_at: float = -math.inf  # arrival of the last state with a new stamp
-    placed_at: float = math.nan  # of the steady clock, when it was placed
+    placed_at: float = math.nan  # steady clock when it was placed
     interval: float = math.nan  # since the arrival of the state before; NaN for the first state
     period: float = math.nan  # difference to the stamp before; 0 if time was set by the caller
 
@@ -62,11 +62,11 @@ class Intake(Record):
     rows="f8[:,::1]",
 )
 class IntakeArrays(NamedTuple):
-    """What kernels take states in with."""
+    """Arrays by which kernels take states in."""
 
     intake: RecordArray
     data: ByteArray  # the message
-    pattern: ByteArray  # of its layout
+    pattern: ByteArray  # see `Layout`
     indices: IntArray
     bits: WordArray  # positions and velocities, shape (2, nv)
     rows: FloatArray  # the same memory
@@ -87,7 +87,7 @@ def follow(intake: Intake, number: int, known: bool, low: int, high: int, now: f
     silent for `silence`.
 
     Args:
-        intake: what is known of the publisher.
+        intake: data about the publisher.
         number: sequence number of the message; -1 if unknown.
         known: whether the publisher's GID is known.
         low, high: words of the publisher's GID.
@@ -172,7 +172,7 @@ class StateIntake:
         buffer: memory for messages; begins with the last message.
         layouts: layouts of the latest publishers, at most `LAYOUTS`, the last used layout first;
             machine code uses the first.
-        intake: what is known of the states and of their publisher.
+        intake: data about the states and their publisher.
         begun: True if a state has been placed in time.
         missed: number of messages lost directly before the last one, by the sequence numbers.
         stamp: stamp of the last placed state, [ns].
@@ -237,7 +237,7 @@ class StateIntake:
 
     @property
     def arrays(self) -> IntakeArrays:
-        """What kernels take states in with; the first layout is that of the last message."""
+        """Arrays by which kernels take states in, with the layout of the last message."""
         first = self.layouts[0]
         of_message = self.buffer, first.pattern, first.indices
         return IntakeArrays(self.intake.array, *of_message, self.bits, self.rows)
