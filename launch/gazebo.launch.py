@@ -19,7 +19,10 @@ from launch.actions import (
     IncludeLaunchDescription,
     LogInfo,
     OpaqueFunction,
+    RegisterEventHandler,
 )
+from launch.event_handlers import OnProcessExit, OnProcessStart
+from launch.events.process import ProcessExited, ProcessStarted
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
@@ -27,8 +30,13 @@ from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from rnea_control.simulation import gazebo
+from rnea_control.simulation.gazebo_priorities import priority_below, raise_receivers, servers
 
 LONGEST_START = "120"  # time limit for the start of Gazebo [s]
+DENIED = (
+    "Gazebo receives commands at the usual priority, as the system denied {}. On a busy computer "
+    "torques may get old (docs/gazebo.md)"
+)
 
 
 SHARE = FindPackageShare("rnea_control")
@@ -84,20 +92,12 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     own = yaml.safe_load(given.get("overrides", "{}")) or {}
     controller["overrides"] = json.dumps({**arm.overrides, **own})
     shows = given["gui"].lower() == "true"
-    return [
-        *(LogInfo(msg=f"gazebo.launch.py: {note}") for note in _notes(arm, start, classic, shows)),
-        _included("rnea_control", "arm.launch.py", activate_effort_controller="true", **controller),
-        _included("ros_gz_sim", "gz_sim.launch.py", gz_args=f"-r {'' if shows else '-s '}{world}"),
-        Node(
-            package="ros_gz_bridge",
-            executable="parameter_bridge",
-            arguments=["/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock"],
-        ),
-        Node(
-            package="robot_state_publisher",
-            executable="robot_state_publisher",
-            parameters=[{"robot_description": description, "use_sim_time": True}],
-        ),
+    bridge = Node(
+        package="ros_gz_bridge",
+        executable="parameter_bridge",
+        arguments=["/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock"],
+    )
+    starters = [
         Node(
             package="ros_gz_sim",
             executable="create",
@@ -107,6 +107,46 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         _spawner("joint_state_broadcaster"),
         # Inactive: Gazebo holds the joints meanwhile. The controller asks for its activation.
         _spawner(arm.effort_controller, "--inactive"),
+    ]
+    return [
+        *(LogInfo(msg=f"gazebo.launch.py: {note}") for note in _notes(arm, start, classic, shows)),
+        *_priorities(priority_below(arm.thread_priority), bridge, starters),
+        _included("rnea_control", "arm.launch.py", activate_effort_controller="true", **controller),
+        _included("ros_gz_sim", "gz_sim.launch.py", gz_args=f"-r {'' if shows else '-s '}{world}"),
+        bridge,
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            parameters=[{"robot_description": description, "use_sim_time": True}],
+        ),
+        *starters,
+    ]
+
+
+def _priorities(
+    priority: int, bridge: Node, starters: Sequence[Node]
+) -> list[LaunchDescriptionEntity]:
+    """Priorities for the bridge and the threads by which Gazebo's server receives commands, which
+    exist once `starters` have done their work."""
+    denials: list[str] = []
+
+    def note(denied: str) -> list[LogInfo]:
+        if not denied or denials:
+            return []
+        denials.append(denied)
+        return [LogInfo(msg=f"gazebo.launch.py: {DENIED.format(denied)}")]
+
+    def started(event: ProcessStarted, _: LaunchContext) -> list[LogInfo]:
+        return note(raise_receivers(event.pid, priority, with_main=True))
+
+    def exited(_: ProcessExited, __: LaunchContext) -> list[LogInfo]:
+        found = servers(os.getpid())
+        return note("".join(raise_receivers(pid, priority, with_main=False) for pid in found))
+
+    events = [OnProcessExit(target_action=each, on_exit=exited) for each in starters]
+    return [
+        RegisterEventHandler(each)
+        for each in (OnProcessStart(target_action=bridge, on_start=started), *events)
     ]
 
 

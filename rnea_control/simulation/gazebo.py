@@ -107,6 +107,7 @@ class Arm:
         gravity: acceleration of gravity in the frame of the URDF's root link, [m/s^2].
         overrides: values that replace parameters of hardware that Gazebo's arm lacks.
         overridden: sentence about the overrides; empty if there are none.
+        thread_priority: SCHED_FIFO priority of the controller's loop; 0 for none.
     """
 
     joints: tuple[str, ...]
@@ -115,6 +116,7 @@ class Arm:
     gravity: tuple[float, ...] = tuple(ROWS["gravity"].default)
     overrides: Mapping[str, object] = field(default_factory=dict)
     overridden: str = ""
+    thread_priority: int = ROWS["thread_priority"].default
 
     @classmethod
     def of_file(cls, path: Path) -> Arm:
@@ -130,7 +132,7 @@ class Arm:
         names = tuple(str(joint) for joint in joints)
         topic = str(section.get("command_topic", ""))
         controller = topic.rpartition("/")[0].rpartition("/")[2]
-        row = ROWS["gravity"]
+        row, thread = ROWS["gravity"], ROWS["thread_priority"]
         overrides = beyond_the_urdf.overrides(section, names)
         return cls(
             names,
@@ -143,6 +145,7 @@ class Arm:
             tuple(row.check(row.name, section.get(row.name, row.default))),
             overrides,
             beyond_the_urdf.words(section, overrides, "Gazebo"),
+            thread.check(thread.name, section.get(thread.name, thread.default)),
         )
 
 
