@@ -21,14 +21,14 @@ from launch.actions import (
     OpaqueFunction,
     RegisterEventHandler,
 )
-from launch.event_handlers import OnProcessExit, OnProcessStart
-from launch.events.process import ProcessExited, ProcessStarted
+from launch.event_handlers import OnProcessExit, OnProcessIO, OnProcessStart
+from launch.events.process import ProcessStarted
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch import Event, LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from rnea_control.simulation import gazebo
 from rnea_control.simulation.gazebo_priorities import priority_below, raise_receivers, servers
 
@@ -91,6 +91,7 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     controller["use_sim_time"] = "true"
     own = yaml.safe_load(given.get("overrides", "{}")) or {}
     controller["overrides"] = json.dumps({**arm.overrides, **own})
+    priority = priority_below(int(own.get("thread_priority", arm.thread_priority)))
     shows = given["gui"].lower() == "true"
     bridge = Node(
         package="ros_gz_bridge",
@@ -110,7 +111,7 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     ]
     return [
         *(LogInfo(msg=f"gazebo.launch.py: {note}") for note in _notes(arm, start, classic, shows)),
-        *_priorities(priority_below(arm.thread_priority), bridge, starters),
+        *_priorities(priority, bridge, starters),
         _included("rnea_control", "arm.launch.py", activate_effort_controller="true", **controller),
         _included("ros_gz_sim", "gz_sim.launch.py", gz_args=f"-r {'' if shows else '-s '}{world}"),
         bridge,
@@ -126,8 +127,8 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 def _priorities(
     priority: int, bridge: Node, starters: Sequence[Node]
 ) -> list[LaunchDescriptionEntity]:
-    """Priorities for the bridge and the threads by which Gazebo's server receives commands, which
-    exist once `starters` have done their work."""
+    """Priorities for the bridge and the threads by which Gazebo's server receives commands. These
+    exist once `starters` report that they have found the server, or have done their work."""
     denials: list[str] = []
 
     def note(denied: str) -> list[LogInfo]:
@@ -136,18 +137,21 @@ def _priorities(
         denials.append(denied)
         return [LogInfo(msg=f"gazebo.launch.py: {DENIED.format(denied)}")]
 
-    def started(event: ProcessStarted, _: LaunchContext) -> list[LogInfo]:
+    def on_bridge(event: ProcessStarted, _: LaunchContext) -> list[LogInfo]:
         return note(raise_receivers(event.pid, priority, with_main=True))
 
-    def exited(_: ProcessExited, __: LaunchContext) -> list[LogInfo]:
+    def on_server(_: Event) -> list[LogInfo]:
         found = servers(os.getpid())
         return note("".join(raise_receivers(pid, priority, with_main=False) for pid in found))
 
-    events = [OnProcessExit(target_action=each, on_exit=exited) for each in starters]
-    return [
-        RegisterEventHandler(each)
-        for each in (OnProcessStart(target_action=bridge, on_start=started), *events)
-    ]
+    def on_exit(event: Event, _: LaunchContext) -> list[LogInfo]:
+        return on_server(event)
+
+    handlers = [OnProcessStart(target_action=bridge, on_start=on_bridge)]
+    for each in starters:
+        handlers.append(OnProcessExit(target_action=each, on_exit=on_exit))
+        handlers.append(OnProcessIO(target_action=each, on_stdout=on_server, on_stderr=on_server))
+    return [RegisterEventHandler(handler) for handler in handlers]
 
 
 def _notes(

@@ -1,8 +1,8 @@
 """Real-time priorities for the threads by which Gazebo receives commands and `/clock`.
 
 gz_ros2_control runs controller_manager inside of Gazebo's server. On a busy computer the server's
-main thread can simulate on one CPU while its threads that receive messages wait for another one:
-simulated time advances by tenths of a second with the same torques, whatever the controller
+main thread can simulate on one CPU while its threads that receive messages wait for a different
+CPU: simulated time advances by tenths of a second with the same torques, whatever the controller
 commands. So all threads of the server but the main one get a priority. The main thread keeps the
 usual scheduling: if it has to wait, the whole simulation waits, and no torque gets old.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-PLUGIN = "gz_ros2_control"  # part of the file name of the plugin's library
+PLUGIN = "gz_ros2_control-system"  # part of the file name of the plugin's library
 BELOW_LOOP = 5  # difference to `thread_priority` of the controller; docs/realtime.md
 PROC = Path("/proc")
 
