@@ -250,7 +250,7 @@ def _change_state(world: World, word: str, side: Side, name: str) -> None:
                 side.handover.hear_mode(now, Phase.idle.value)
     if word == "continue" and name == "sentinel":
         if side.since >= RESTART and side.handover.phase is Phase.guarding:
-            side.handover.guard(now)
+            side.handover.resume_guarding(now)
         world.controller.late += (side.handover.phase.value,)
     if word == "continue" and name == "controller":
         # Its first thought may be that the sentinel was silent for as long as it was away.

@@ -296,10 +296,23 @@ class Handover:
             self._yield(now, wait or self.times.grace, "checks whether the sentinel commands")
 
     def guard(self, now: float) -> None:
-        """The sentinel begins to guard: it has heard a command, or was stopped for a while."""
+        """The sentinel begins to guard: it has received a command."""
+        self._begin_to_guard(now, math.inf)
+
+    def resume_guarding(self, now: float) -> None:
+        """The sentinel guards again after it was paused for longer than `arming`.
+
+        The controller may take the sentinel for gone until it receives the next mode, so a
+        controller that commands has to be silent for `arming` again. If no command comes at all,
+        the controller was paused too, or has died meanwhile, and the torque in force is old.
+        """
+        self._begin_to_guard(now, self.times.recovery)
+
+    def _begin_to_guard(self, now: float, longest: float) -> None:
+        """Guards unarmed; waits for no more than `longest` until the first command [s]."""
         self.contested = False
         self._armed, self._steady_since = False, now
-        self._yield(now, self._wait, "commands come")
+        self._yield(now, min(self._wait, longest), "commands come")
 
     def stop(self, reason: str) -> None:
         """Commands nothing and takes nothing any more."""

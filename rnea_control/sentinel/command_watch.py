@@ -48,6 +48,8 @@ class CommandWatch:
         effort_limit: the one in force.
         commander: the participant that is followed; None before the first command, and where
             messages do not tell it.
+        torque_at: time of the command that is `in_force`, by the steady clock [s]; -inf before
+            there is one.
     """
 
     commander: bytes | None = None
@@ -67,6 +69,7 @@ class CommandWatch:
         self._commanded_at = -math.inf
         self.effort_limit = effort_limit
         self._torque = np.full(len(joint_names), math.nan)
+        self.torque_at = -math.inf
         self._sent: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
         self._last = b""
         self._since = self._since_stamp = self._within_at = 0.0
@@ -157,6 +160,7 @@ class CommandWatch:
         try:
             with decoding("a command"):
                 self._torque = decode_command(message, len(self._names), "a command")
+                self.torque_at = now
         except (CdrError, Float64MultiArrayError) as error:
             return str(error)
         torque, limit = np.abs(self._torque), self.effort_limit

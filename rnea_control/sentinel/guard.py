@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from rclpy.clock import Clock
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control import Act, Controller, ControllerSettings, motion_watch
 from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
@@ -220,6 +221,13 @@ class Guard(ArmLoop):
         recent = time.monotonic() - self._heard_at < FOLLOWED
         return self.handover.phase is not Phase.idle and recent
 
+    @property
+    def _torque_in_force(self) -> FloatArray:
+        """Torque that the hardware applies, shape (nv,), [Nm] or [N]: by the latest command, which
+        is the sentinel's own if it has just lost the arm by a pause."""
+        is_own = self.shared.published_at >= self._watch.torque_at
+        return self.controller.in_force if is_own else self._watch.in_force
+
     def heed(self) -> None:
         """Takes into account what the controller says whose commands arrive: the sentinel is idle
         while they are not applied, unless it commands itself, and lets go of the arm if the
@@ -327,13 +335,14 @@ class Guard(ArmLoop):
             now = time.monotonic()
             handover = self.handover
             self.look_at_clock()
-            if now - self._last_round > handover.times.arming and handover.phase is Phase.guarding:
-                handover.guard(now)  # it was stopped itself, and may be thought gone
+            was_paused = now - self._last_round > handover.times.arming
             self._last_round = now
             if command is not None:
                 self._hear_command(now, command)
             while (taken_command := self.heard.poll(1)) is not None:
                 self._hear_command(now, taken_command)
+            if was_paused and handover.phase is Phase.guarding:
+                handover.resume_guarding(now)  # the commands had waited
             self._pause = self._look_after(now - self._heard_at)
             fresh = taken is not None and self._hear_state(now, *taken)
             if not fresh:
@@ -431,7 +440,7 @@ class Guard(ArmLoop):
         in place of the last one of a controller that has gone."""
         self.takeovers += 1
         controller = self.controller
-        controller.in_force = self._watch.in_force
+        controller.in_force = self._torque_in_force
         controller.forget()
         controller.watch = motion_watch.STOPPED
         controller.start(self.states.time, self.states.q)

@@ -119,6 +119,25 @@ def test_silence_must_be_longer_until_commands_were_steady() -> None:
     assert clocks.run(1.0) == pytest.approx(501, abs=1)  # it died right after its start
 
 
+def test_sentinel_that_was_paused_with_all_others_takes_the_arm_soon(
+    clocks: Clocks, sentinel: Handover
+) -> None:
+    """Nothing commands any more, and the torque is as old as the pause."""
+    clocks.pass_by(5.0)
+    sentinel.resume_guarding(clocks.now)
+    assert clocks.run(1.0) == pytest.approx(46, abs=1)
+
+
+def test_sentinel_that_was_paused_alone_leaves_the_arm_to_the_controller(
+    clocks: Clocks, sentinel: Handover
+) -> None:
+    """The controller may take the sentinel for gone, and not yield."""
+    clocks.pass_by(5.0)
+    sentinel.resume_guarding(clocks.now)
+    assert clocks.run(0.01, command=True) == -1
+    assert clocks.run(0.4) == -1
+
+
 @pytest.mark.parametrize("waited", [0.001, 0.004, 0.02])
 def test_owner_that_was_stopped_yields(controller: Handover, owner: Clocks, waited: float) -> None:
     """Whatever states have waited for it."""

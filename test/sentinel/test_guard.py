@@ -141,6 +141,33 @@ class Stamped(Repeated):
         return Taken(message(0.5 + 1e-3 * self.given, 0.0))
 
 
+class Paused(Repeated):
+    """An arm at rest whose controller falls silent; the sentinel is paused later, for `PAUSE`."""
+
+    PAUSE = 0.2
+
+    def __init__(self, commands: Commands) -> None:
+        super().__init__(b"")
+        self._stamp, self._commands, self._commanded = 7 * 10**9, commands, 0
+        self.paused_after = 0  # number of the sentinel's commands before the pause
+
+    def take(self, timeout: float) -> Taken:
+        time.sleep(0.001)
+        self._stamp += 10**6
+        self._commanded = self._stamp < 73 * 10**8
+        if len(self._commands.sent) == 1000 and not self.paused_after:
+            self.paused_after = len(self._commands.sent)
+            time.sleep(self.PAUSE)
+            self._stamp += round(1e9 * self.PAUSE)
+        return Taken(state(self._stamp, 0.0))
+
+    def poll(self, index: int = 0) -> Taken | None:
+        if not (index and self._commanded):
+            return None
+        self._commanded = 0
+        return Taken(message(0.5, 0.0))
+
+
 def state(stamp: int, speed: float = 1.0, q: Sequence[float] = (0.3, -0.4)) -> bytes:
     message = JointState(name=list(MODEL.joint_names), position=list(q), velocity=[speed, 0.0])
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
@@ -261,6 +288,19 @@ def test_silent_controller_is_replaced_whatever_the_clock_of_the_stamps_does(clo
     # Its time goes on with the states, however late these are on a busy computer.
     assert guard.states.time == pytest.approx(1e-3 * states.given, abs=0.02)
     assert np.abs(np.diff(commands.sent[:-1], axis=0)).max(initial=0.0) < RATE
+
+
+def test_arm_that_the_sentinel_lost_by_a_pause_gets_its_own_last_torque_again() -> None:
+    """Not that of the controller, which was in force before."""
+    commands = Commands()
+    states, rate = Paused(commands), np.full(MODEL.nv, RATE)
+    guard = guard_of(states, commands, torque_rate_limit=rate)
+    times = replace(guard.handover.times, arming=0.2, timeout=0.05, lease=0.1, recovery=0.06)
+    guard.handover.times = times
+    run(guard, lambda: guard.takeovers == 2 and len(commands.sent) > states.paused_after)
+    before, after = commands.sent[states.paused_after - 1], commands.sent[states.paused_after]
+    np.testing.assert_allclose(before, gravity_torque([0.3, -0.4]), rtol=0.01)
+    np.testing.assert_allclose(after, before, rtol=0.01)
 
 
 @pytest.mark.parametrize("speed", [1.0, 0.0])
