@@ -121,6 +121,20 @@ def kill_both(bench: FaultBench) -> Window:
     return _window(bench, fault, fault + 300)
 
 
+def stop_all(bench: FaultBench) -> Window:
+    """Everything stands still for a second, and the controller is the last to go on."""
+    bench.move(FULL_SPEED)
+    bench.arm.ask("patience", on=False)
+    bench.arm.ask("pause", seconds=1.0)
+    for process in (bench.sentinel, bench.controller):
+        bench.signal(process, SIGSTOP)
+    fault = bench.arm.ask("shift_stamps", nanoseconds=10**9)  # answered when the pause is over
+    bench.signal(bench.sentinel, SIGCONT)
+    bench.until(bench.arm.ticks + 20)
+    bench.signal(bench.controller, SIGCONT)
+    return _window(bench, fault, fault + AFTER)
+
+
 def deactivate_node(bench: FaultBench) -> Window:
     bench.move(FULL_SPEED - 20)
     bench.arm.ask("patience", on=False)
@@ -349,7 +363,13 @@ def _law(law: str, mass: float = 0.0) -> dict:
 
 # Rows by key. Those that pytest runs by default, and with what explores; those of the action.
 QUICK = {"silent", "kill_controller_with_payload"}
-EXPLORED = {"kill_controller", "pause_controller", "stop_controller", "deactivate_node"}
+EXPLORED = {
+    "kill_controller",
+    "pause_controller",
+    "stop_controller",
+    "stop_all",
+    "deactivate_node",
+}
 EXPLORED |= {"reversed", "kill_controller_reversed", "jumping", "frozen_values", "requests"}
 BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
 
@@ -406,6 +426,11 @@ _PROCESSES = (
     Fault("kill_sentinel", "sentinel killed").by(signalled("sentinel", SIGKILL), _GOES_ON),
     Fault("stop_sentinel", "sentinel stopped for 0.6 s (SIGSTOP, SIGCONT)").by(
         signalled("sentinel", SIGSTOP, resumed=600), _GOES_ON
+    ),
+    Fault("stop_all", "controller, sentinel and hardware stopped for 1 s").by(
+        stop_all,
+        Bound(rest=STOP, silence=100, handovers=4),
+        says="gave the arm back to the controller",
     ),
     Fault("kill_both", "both killed").by(kill_both, Bound(speed=math.inf, beyond=math.inf)),
     Fault("interrupt", "controller ended by SIGINT").by(signalled("controller", SIGINT), _STOPS),
