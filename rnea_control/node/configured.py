@@ -359,13 +359,12 @@ class Configured:
 
     def _made_chores(self) -> Chores:
         """The looks at all that may have changed around the loop."""
-        bound = "model_check.bound"
         work = {
             "the check of the effort controller": self.effort_controller.look,
             "the check of subscriptions to the commands": self.look_for_listeners,
             "the check of the sentinel": self.sentinel.look,
             "the check of other publishers": self._log_rivals,
-            "the check of the model": lambda: self.model_watch.look(self._parameters[bound]),
+            "the check of the model": self.model_watch.look,
             "the measurement of the delay": self.delay_watch.look,
             "the check of the brakes": self.loop.judge_braking,
             "publishing the state": self.state_topics.look_for_listeners,

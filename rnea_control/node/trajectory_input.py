@@ -158,7 +158,7 @@ class TrajectoryInput:
             return
         self._told_delay = delay
         text = f"the trajectory is {lateness(delay)}"
-        if not controller.settings.rules.catch_up:
+        if not controller.settings["trajectory.catch_up"]:
             self._logger.warning(f"{text}, and stays so; set trajectory.catch_up to catch up")
             return
         try:
