@@ -16,6 +16,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
+from rnea_control.control import ControllerState
 from rnea_control.node import interfaces
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.interfaces import CONTROL_MSGS, INTERFACES, StateTopic
@@ -46,23 +47,39 @@ def of_table() -> Endpoints:
     """The rows whose packages are installed, but for the action, which another process serves."""
     return {
         (row.direction, row.name if row.name[0] in "~/" else f"/{row.name}", row.type)
-        for row in INTERFACES
+        for row in ROWS
         if row.direction != "action" and (row.needs is None or row.needs.is_installed)
     }
 
 
+def tilt(message: JointState, loop: ControlLoop) -> Filled:
+    """A state topic that the node does not know."""
+    message.name = ["sum"]
+
+    def filled(stamp: int, state: ControllerState) -> JointState:
+        message.position = [float(state.measured[0].sum())]
+        return message
+
+    return filled
+
+
+TILT = StateTopic("~/tilt", "sensor_msgs/msg/JointState", "sum of the positions", fill=tilt)
+ROWS = (*INTERFACES, TILT)
 # With and without control_msgs: a domain each, as the graph lists ended nodes of the same name.
 DOMAINS = {"with control_msgs": 73, "without": 76}
 
 
 @pytest.fixture(scope="module", params=DOMAINS)
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """A node whose table has one more row."""
     with pytest.MonkeyPatch.context() as patch, ros(DOMAINS[request.param]):
         if request.param == "without":
             for package in ("control_msgs", "control_msgs.msg", "control_msgs.srv"):
                 patch.setitem(sys.modules, package, None)
         elif not CONTROL_MSGS.is_installed:
             pytest.skip("the ROS 2 wheels lack control_msgs")
+        patch.setattr(interfaces, "INTERFACES", ROWS)
+        # The node subscribes to robot_description while no parameter has it.
         bench = Bench(**GOOD | {"robot_description": "", "state_publish_rate": 500.0}, start=False)
         bench.node.receive_description(GOOD["robot_description"])
         bench.await_matches()
@@ -82,7 +99,7 @@ def test_table_is_the_graph_and_the_policy_allows_it(bench: Bench) -> None:
     assert served == expected
     allowed = ElementTree.parse(POLICY)
     topics, services = ({each.text for each in allowed.iter(tag)} for tag in ("topic", "service"))
-    for direction, name, _ in endpoints(bench, NAME):
+    for direction, name, _ in endpoints(bench, NAME) - {("out", TILT.name, TILT.type)}:
         if direction == "service":
             assert name in services
         else:
@@ -92,7 +109,7 @@ def test_table_is_the_graph_and_the_policy_allows_it(bench: Bench) -> None:
 
 
 def test_qos_of_the_table_is_that_of_the_graph(bench: Bench) -> None:
-    for row in INTERFACES:
+    for row in ROWS:
         available = row.needs is None or row.needs.is_installed
         if not isinstance(row.qos, QoSProfile) or row.direction == "action" or not available:
             continue
@@ -110,36 +127,15 @@ def test_qos_of_the_table_is_that_of_the_graph(bench: Bench) -> None:
             assert (qos.durability is DurabilityPolicy.TRANSIENT_LOCAL) is latched, row.name
 
 
-def test_a_row_is_all_that_a_new_state_topic_needs(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where control_msgs is missing."""
-
-    def tilt(message: JointState, loop: ControlLoop) -> Filled:
-        message.name = ["sum"]
-
-        def filled(stamp: int, state: object) -> JointState:
-            message.position = [float(state.measured[0].sum())]
-            return message
-
-        return filled
-
-    row = StateTopic("~/tilt", "sensor_msgs/msg/JointState", "sum of the positions", fill=tilt)
-    bench.node.trigger_deactivate()
-    bench.node.trigger_cleanup()
-    monkeypatch.setattr(interfaces, "INTERFACES", (*INTERFACES, row))
-    bench.node._description = GOOD["robot_description"]
-    bench.node.trigger_configure()
-    bench.node.trigger_activate()
-    bench.await_matches()
-    received: list[JointState] = []
-    bench.peer.create_subscription(JointState, f"{NAME}/tilt", received.append, 1)
+def test_a_row_is_all_that_a_new_state_topic_needs(bench: Bench) -> None:
+    """Also where control_msgs is missing, which torque_terms does not need either."""
+    sums: list[JointState] = []
     terms: list[JointState] = []
-    bench.peer.create_subscription(JointState, f"{NAME}/torque_terms", terms.append, 1)
+    for topic, received in (("tilt", sums), ("torque_terms", terms)):
+        bench.peer.create_subscription(JointState, f"{NAME}/{topic}", received.append, 1)
     bench.answer(q=np.array([0.3, -0.1]))
-    wait_for(lambda: received and terms, bench.spin)
-    assert received[-1].name == ["sum"]
-    np.testing.assert_allclose(received[-1].position, [0.2], atol=1e-9)
-    assert f"| out | `~/tilt` | sensor_msgs/JointState | {row.meaning} |" in "\n".join(
-        interfaces.markdown()
-    )
+    wait_for(lambda: sums and terms, bench.spin)
+    assert sums[-1].name == ["sum"]
+    np.testing.assert_allclose(sums[-1].position, [0.2], atol=1e-9)
+    line = "| out | `~/tilt` | sensor_msgs/JointState | sum of the positions |"
+    assert line in "\n".join(interfaces.markdown())
