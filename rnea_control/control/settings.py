@@ -24,7 +24,7 @@ from rnea_control.exceptions import ControllerError, ParameterError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import JOINT, Parameter
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.parameters.table import ROBOT, ROWS, TICK_ROWS
+from rnea_control.parameters.table import ROBOT, ROWS
 
 # Of a joint's range: a soft limit's margin is no wider.
 WIDEST_MARGIN = 0.1
