@@ -27,7 +27,8 @@ from rnea_control.node.parameters import InForce
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
 from rnea_control.node.state_topics import StateTopics
-from rnea_control.node.trajectory_input import TrajectoryAction, TrajectoryInput
+from rnea_control.node.trajectory_action import TrajectoryAction
+from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.parameters.settings import payload_doubt
 from rnea_control.ros.arm_node import CLOCK, ArmNode
 from rnea_control.ros.conventions import mode_event
