@@ -190,6 +190,8 @@ def test_documentation_of_parameters_and_errors_is_that_of_the_code() -> None:
     of_sentinel = (REPOSITORY / "docs" / "sentinel_parameters.md").read_text()
     assert of_sentinel == printed_by("parameters/table")
     assert (REPOSITORY / "docs" / "errors.md").read_text() == printed_by("exceptions")
+    of_interfaces = (REPOSITORY / "docs" / "interfaces.md").read_text()
+    assert printed_by("node/interfaces") in of_interfaces, "python -m rnea_control.node.interfaces"
     assert (
         printed_by("simulation/parameters")
         in (REPOSITORY / "docs" / "simulated_arm.md").read_text()

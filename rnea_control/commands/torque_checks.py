@@ -15,8 +15,7 @@ from rnea_control.control.feasibility import RESTING, light_joints
 from rnea_control.control.model_check import Witness, check_model
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import listed
-from rnea_control.model import RobotModel
-from rnea_control.model.causes import Cause
+from rnea_control.model import RobotModel, causes
 
 # fmt: off
 ARM_MOVES = note("arm-moves",
@@ -125,9 +124,9 @@ def _gravity(
             yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, at {joints}")
         return
     words = f"{topic}: {'; '.join(found.torques)}: {likely.words}"
-    if likely.cause is Cause.payload:
+    if likely.cause is causes.PAYLOAD:
         yield PAYLOAD.found(words)
-    elif likely.cause is not Cause.gravity:
+    elif likely.cause is not causes.GRAVITY:
         yield GRAVITY_DIFFERS.found(f"{words}. {likely.remedy}")
     elif np.allclose(found.values, -model.gravity):
         yield GRAVITY_OPPOSITE.found(words)

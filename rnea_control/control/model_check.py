@@ -30,6 +30,10 @@ from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import Workspace, forward_kinematics, gravity, jacobian
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import (
+    GRAVITY,
+    PAYLOAD,
+    UNIT,
+    UNKNOWN,
     Cause,
     Contribution,
     effort_words,
@@ -130,7 +134,7 @@ def check_model(
         explains = np.abs(rest).max() <= 1.0 and left <= UNEXPLAINED and telling > guess.fitted
         if explains and (guess.fitted, left) < (fewest, least):
             fewest, least, best = guess.fitted, left, guess
-    likely, values = told(Cause.unknown, model, differing), np.zeros(0)
+    likely, values = told(UNKNOWN, model, differing), np.zeros(0)
     if best is not None:
         part = 1.0 - least
         likely, values = told(best.cause, model, differing, part=part, **best.names), best.values
@@ -152,7 +156,7 @@ def _guesses(
 
     def of_gravity(other: FloatArray, fitted: int, more: str = "") -> _Guess:
         what = gravity_words(model, other) + more
-        return _Guess(G @ (other - own), fitted, Cause.gravity, other, {"what": what})
+        return _Guess(G @ (other - own), fitted, GRAVITY, other, {"what": what})
 
     if own.any():
         yield of_gravity(0.0 * own, 0)
@@ -164,7 +168,7 @@ def _guesses(
         (part,), rank = fit(G @ own[:, None])
         if rank and by_effort:
             names = {"what": scale_words(1.0 + part)}
-            yield _Guess(part * G @ own, 1, Cause.unit, np.array([1.0 + part]), names)
+            yield _Guess(part * G @ own, 1, UNIT, np.array([1.0 + part]), names)
         elif rank:
             yield of_gravity((1.0 + part) * own, 1, "; or all masses are")
     J = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
@@ -183,7 +187,7 @@ def _guesses(
             where = ", ".join(f"{c:.3f}" for c in center)
             names = {"mass": mass, "link": link, "center": where}
             load = np.array([mass, *center])
-            yield _Guess(columns[:, :count] @ x, rank, Cause.payload, load, names)
+            yield _Guess(columns[:, :count] @ x, rank, PAYLOAD, load, names)
 
 
 def _gravity_columns(model: RobotModel, ws: Workspace, q: FloatArray) -> FloatArray:

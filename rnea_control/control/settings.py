@@ -22,9 +22,9 @@ from rnea_control.control.laws import ControlLaw
 from rnea_control.control.motion import END_SLACK, END_SLIDING_SLACK, Tolerances
 from rnea_control.exceptions import ControllerError, ParameterError, listed
 from rnea_control.model import RobotModel
-from rnea_control.parameters.parameter import Parameter
+from rnea_control.parameters.parameter import JOINT, Parameter
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.parameters.table import ROWS, TICK_ROWS
+from rnea_control.parameters.table import ROBOT, ROWS
 
 # Of a joint's range: a soft limit's margin is no wider.
 WIDEST_MARGIN = 0.1
@@ -92,7 +92,6 @@ class TrajectorySettings(Settings):
     upsample_positions: bool = row("positions_upsampling.enable", False)
     policy_frequency: float = row("positions_upsampling.policy_frequency", 0.0)
     excessive_effort: ExcessiveEffort = ExcessiveEffort.warn
-    catch_up: bool = row("trajectory.catch_up", False)
 
     @classmethod
     def default(cls, nv: int) -> TrajectorySettings:
@@ -162,8 +161,7 @@ class ControllerSettings(Settings):
     safety: SafetySettings | None = None  # without them, only the model's effort limits
     feedback_inertia: FloatArray | None = row("feedback_inertia.<joint>", None)  # or the model's
     dead_time: float = row("dead_time", 0.0)
-    # What else the control step reads, by the names of the table's rows; without it, the defaults
-    # of the table.
+    # Values of `MORE`, by the names of their rows; missing values are the defaults of the table.
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -172,6 +170,14 @@ class ControllerSettings(Settings):
         safety = SafetySettings.of(values, check_jumps=True)
         more = {name: values[name] for name in MORE if name in values}
         return super().of(values, **{"safety": safety, "more": more, **given})
+
+    def __getitem__(self, name: str) -> Any:
+        """Value in force of a row of `MORE`, by the row's name; shape (nv,) if that has a joint."""
+        of_table = MORE[name]
+        if name in self.more:
+            return self.more[name]
+        value = of_table.in_force(of_table.default)
+        return np.full(len(self.gains.p), value) if JOINT in name else value
 
     @property
     def rules(self) -> TrajectorySettings:
@@ -192,7 +198,7 @@ class ControllerSettings(Settings):
         """As of all settings, and what is in `more`.
 
         Raises:
-            ControllerError: a name there that the control step does not read, or that a field has.
+            ControllerError: a name there that is not in `MORE`.
         """
         yield from super().numbers()
         for name, value in self.more.items():
@@ -267,10 +273,15 @@ class ControllerSettings(Settings):
         return np.where(np.isnan(limit), model.effort_limit, limit)
 
 
-_KINDS = Gains, TrajectorySettings, SafetySettings, ControllerSettings
+_KINDS = Gains, Tolerances, TrajectorySettings, SafetySettings, ControllerSettings
 _WITH_A_FIELD = [each.metadata.get("row") for kind in _KINDS for each in fields(kind)]
-# The rows that `ControllerSettings.more` may have.
-MORE = {each.name: each for each in TICK_ROWS if each not in _WITH_A_FIELD}
+# Rows of `ControllerSettings.more`: what may change while the arm is active, or what the control
+# step reads, unless a field has it, or the model.
+MORE = {
+    name: each
+    for name, each in ROWS.items()
+    if (each.live or each.in_tick) and each not in (*_WITH_A_FIELD, *ROBOT)
+}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ differences between model and robot: friction, offsets, rotors, a load, masses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
@@ -16,26 +16,27 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
+from rnea_control.identification.hypotheses import hypotheses
+from rnea_control.identification.hypotheses.clocks import DELAY
+from rnea_control.identification.hypotheses.hypothesis import (
+    Change,
+    Difference,
+    Doubt,
+    Recorded,
+    Signal,
+)
 from rnea_control.identification.least_squares import Delay, late
-from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
+from rnea_control.identification.motion import Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.readings import Readings
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import Cause, Contribution, effort_words, told
-from rnea_control.model.rigid_body import link_inertia_of
-from rnea_control.model.robot_model import units
+from rnea_control.model.causes import UNKNOWN, Contribution, effort_words, told
 
 AT_NOISE = 1.2  # largest residual of a joint with nothing to explain, over its noise
 SMALL = 0.1  # smallest reported torque of a cause, as a fraction of a joint's residual
 LEFT = 0.5  # residual of unexplained efforts, as a fraction of the efforts
 LEFT_OF_LIMIT = 0.05  # residual of unexplained efforts, as a fraction of the effort limit
-BEYOND = 1.1  # effort beyond the limit, over the limit
-OFTEN = 0.01  # fraction of efforts beyond the limit that is reported
-# Measured gravity torque over the URDF's torque. Outside this range the efforts are in doubt: no
-# URDF's masses are that wrong.
-LEAST_GRAVITY = 0.4
-MOST_GRAVITY = 2.5
 LEAST_PART = 0.03  # smallest fraction of the residual above the noise that a difference explains
 
 
@@ -75,7 +76,8 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     Raises:
         IdentificationError: no link that moves has a mass.
     """
-    recorded = [each for each in _of_signals(model, motion) if each.joints]
+    signals = (hypothesis.signal(model, motion) for hypothesis in hypotheses(Signal))
+    recorded = [each for each in signals if each.joints]
     # Some ranges of a long motion are enough.
     motion = motion.take(enough_of(motion)).delayed(delay or 0.0)
     noise = measurement_noise(motion)
@@ -88,7 +90,8 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     search = Readings(model, motion, delay is None)
     evidence, best, lies = search.evidence, search.best, search.found
     named = {name for each in lies for name in each.joints}
-    for doubt in (_strength(evidence), _beyond(model, motion, noise)):
+    numbers = Recorded(model, motion, noise, evidence.gravity_ratio())
+    for doubt in (hypothesis.doubt(numbers) for hypothesis in hypotheses(Doubt)):
         if doubt.joints and named.isdisjoint(doubt.joints):
             lies.append(doubt)
     unexplained = _unexplained(search, noise)
@@ -99,40 +102,11 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
         own = float(evidence.independent @ (search.undelayed / best.variance - 1.0))
         none, part = np.zeros(model.nv, np.bool_), max(own / (own + excess), 0.0)
         what = late(search.delay.seconds)
-        parts.append(told(Cause.delay, model, none, part=part, what=what))
+        parts.append(told(DELAY, model, none, part=part, what=what))
     parts.sort(key=lambda each: each.part or 0.0, reverse=True)
     left = np.sqrt(best.variance + evidence.rough)
     causes = (*recorded, *lies, *parts)
     return Diagnosis(rms, left, noise, torque, search.delay, causes, search.question)
-
-
-def _of_signals(model: RobotModel, motion: Motion) -> Iterator[Contribution]:
-    """Causes that the efforts show without a model."""
-    clipped, steps = motion.clipped.mean(axis=0), motion.rounding
-    yield told(Cause.clipping, model, clipped > 0.0, lambda j: f"({100.0 * clipped[j]:.0f} %)")
-    coarse = steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)
-    yield told(Cause.rounding, model, coarse, lambda j: effort_words(model, j, steps))
-
-
-def _strength(evidence: TorqueEvidence) -> Contribution:
-    """Cause: at the joint with the largest gravity torque, the torque is far from the URDF's."""
-    joint, ratio, deviation = evidence.gravity_ratio()
-    far = ratio + 3.0 * deviation < LEAST_GRAVITY or ratio - 3.0 * deviation > MOST_GRAVITY
-    which = (np.arange(evidence.model.nv) == joint) & far
-    return told(Cause.strength, evidence.model, which, what=f"{ratio:.2g}")
-
-
-def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> Contribution:
-    """Cause: efforts beyond the limits of the URDF."""
-    limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
-    sizes = np.abs(motion.effort)
-    often = (sizes > BEYOND * limit + 4.0 * noise).mean(axis=0) > OFTEN
-    largest = np.quantile(sizes, 1.0 - OFTEN, axis=0)
-
-    def text(j: int) -> str:
-        return f"up to {effort_words(model, j, largest)}, limit {limit[j]:.3g}"
-
-    return told(Cause.limit, model, often, text)
 
 
 def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
@@ -143,7 +117,7 @@ def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
     large = (left > 3.0 * noise) & (left > LEFT * strength)
     large &= large.mean() > 0.5 or not search.found
     large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
-    return told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")
+    return told(UNKNOWN, model, large, lambda j: f"({effort_words(model, j, left)})")
 
 
 def _differences(
@@ -153,54 +127,35 @@ def _differences(
     ordered by how much each explains; and the residual above the noise, in squares of the noise.
     Torques below `least_told`, shape (nv,), are not reported."""
 
+    every = hypotheses(Difference)
+
     @cache
-    def fit(causes: frozenset[Cause]) -> Fit:
-        opened = [evidence.columns[cause] for cause in causes]
+    def fit(chosen: frozenset[Difference]) -> Fit:
+        opened = [each.columns(evidence.space) for each in chosen]
         return evidence.fit(best.reading, np.concatenate([np.zeros(0, int), *opened]))
 
-    def above_noise(causes: Iterable[Cause]) -> float:
-        variance = fit(frozenset(causes)).variance
+    def above_noise(chosen: Iterable[Difference]) -> float:
+        variance = fit(frozenset(chosen)).variance
         return float(evidence.independent @ (variance / best.variance - 1.0))
 
-    every = [*evidence.columns]
     sets = chain.from_iterable(combinations(every, count) for count in range(len(every) + 1))
-    likeliest = min(sets, key=lambda causes: fit(frozenset(causes)).cost)
+    likeliest = min(sets, key=lambda chosen: fit(frozenset(chosen)).cost)
     excess = left = max(above_noise(()), 1e-9)
-    chosen: dict[Cause, float] = {}
-    while others := [cause for cause in likeliest if cause not in chosen]:
-        cause = min(others, key=lambda cause: above_noise((*chosen, cause)))
-        before, left = left, above_noise((*chosen, cause))
+    parts: dict[Difference, float] = {}
+    while others := [each for each in likeliest if each not in parts]:
+        next_one = min(others, key=lambda each: above_noise((*parts, each)))
+        before, left = left, above_noise((*parts, next_one))
         if before - left < LEAST_PART * excess:
             break
-        chosen[cause] = (before - left) / excess
-    with_all = fit(frozenset(chosen))
-    parts = ((cause, min(part, 1.0)) for cause, part in chosen.items())
-    return [_difference(evidence, *each, with_all, least_told) for each in parts], excess
-
-
-def _difference(
-    evidence: TorqueEvidence, cause: Cause, part: float, fit: Fit, least_told: FloatArray
-) -> Contribution:
-    """Contribution of one cause to a fit."""
-    model, own, columns = evidence.model, np.zeros_like(fit.theta), evidence.columns[cause]
-    own[columns] = values = (fit.theta - evidence.declared)[columns]
-    sizes = evidence.torque_of(own, fit.reading)
-    felt = sizes > least_told
-    felt[np.argmax(sizes)] |= not felt.any()
-
-    def text(j: int) -> str:
-        if cause is Cause.masses:
-            return effort_words(model, j, sizes)
-        if cause is Cause.rotor:
-            return f"{values[j]:+.3g} {'kg' if model.joint_types[j] == 'prismatic' else 'kg m^2'}"
-        constant = effort_words(model, j, values[-model.nv :], "+.3g")
-        if cause is Cause.offset:
-            return constant
-        return f"{constant} {effort_words(model, j, values, '+.3g')} s/{units(model, j).position}"
-
-    if cause is not Cause.payload:
-        return told(cause, model, felt, text, part)
-    link = model.child_links[-1]
-    load = link_inertia_of(link, evidence.space.load_inertia(own))
-    center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
-    return told(cause, model, felt, part=part, link=link, mass=load.mass, center=center)
+        parts[next_one] = (before - left) / excess
+    theta = fit(frozenset(parts)).theta - evidence.declared
+    found = []
+    for hypothesis, part in parts.items():
+        columns, own = hypothesis.columns(evidence.space), np.zeros_like(theta)
+        own[columns] = theta[columns]
+        sizes = evidence.torque_of(own, best.reading)
+        felt = sizes > least_told
+        felt[np.argmax(sizes)] |= not felt.any()
+        numbers = evidence.model, evidence.space, own, own[columns], sizes, felt, min(part, 1.0)
+        found.append(hypothesis.change(Change(*numbers)))
+    return found, excess

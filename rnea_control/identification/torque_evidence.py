@@ -38,7 +38,6 @@ from rnea_control.identification.consistent_parameters import (
 from rnea_control.identification.least_squares import BLOCK_SECONDS
 from rnea_control.identification.motion import Motion
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import Cause
 
 MOST_SAMPLES = 3000  # number of samples that is enough
 TRUST = 0.3  # relative standard deviation of the URDF's inertias
@@ -47,6 +46,7 @@ MISSING = 1.2  # largest negative load as a fraction of the declared payload, wh
 LOAD_PART = 0.1  # standard deviation of a load's mass as a fraction of the moving mass
 FLOOR = 0.005  # residual that counts as zero, as a fraction of the effort
 PASSES = 8  # number of iterations of a fit
+CLOSE = 5.0  # smallest logarithm of the ratio of likelihoods that separates two readings
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,29 @@ class Fit:
     variance: FloatArray  # mean square of each joint's residual, shape (nv,)
 
 
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """Properties of the best fit so far, for hypotheses about other readings."""
+
+    model: RobotModel
+    best: Fit
+    scales: FloatArray  # see `TorqueEvidence.described`, shape (nv, nv); the same for two more
+    left: FloatArray
+    certainty: FloatArray
+    gravity: FloatArray  # see `TorqueEvidence.gravity_of`; 0 for a reading with another gravity
+    clock: tuple[float, float]  # see `TorqueEvidence.clock`
+    independent: FloatArray  # number of independent torques of each joint, shape (nv,)
+
+    @property
+    def number(self) -> float:
+        """Cost of one number that a hypothesis fits."""
+        return 0.5 * math.log(max(self.independent.sum(), 1.0))
+
+    def certainty_of(self, reading: Reading) -> FloatArray:
+        """Certainty of each joint's own scale, shape (nv,)."""
+        return np.asarray(self.certainty[np.arange(self.model.nv), reading.order])
+
+
 class TorqueEvidence:
     """Torques of a robot along a recorded motion, and the costs of readings of its efforts.
 
@@ -79,7 +102,6 @@ class TorqueEvidence:
     Attributes:
         space: parameter space of theta; its load is attached to the last link.
         declared: theta of `model`, then a 1.
-        columns: indices of theta for each cause that is a difference of the model.
         independent: n_j of the module's docstring, shape (nv,).
         rough: mean square of the high-frequency noise removed from the efforts, shape (nv,).
         spread: variance of the remaining efforts, shape (nv,).
@@ -94,14 +116,6 @@ class TorqueEvidence:
         self.model = model
         self.space = space = ParameterSpace(model, motion, with_load=True, trust=TRUST)
         of_actuators = np.arange(space.actuators.start, space.actuators.stop)
-        rotor, damping, friction, offset = of_actuators.reshape(4, nv)
-        self.columns = {
-            Cause.friction: np.append(damping, friction),
-            Cause.offset: offset,
-            Cause.rotor: rotor,
-            Cause.payload: np.r_[space.load],
-            Cause.masses: np.r_[space.links],
-        }
         self.declared = np.append(space.start, 1.0)
         self._center = self._bodies(self.declared)
         self._precision = np.append(space.prior, 1.0)
@@ -219,6 +233,37 @@ class TorqueEvidence:
         values = np.maximum(np.linalg.eigvalsh(smat(theta[self.space.links])), LEAST_PART)
         divergence = (values - np.log(values) - 1.0).sum() / TRUST**2
         return theta, float(squares + divergence + volume)
+
+    def outlook(self, fit: Fit) -> Outlook:
+        """Properties of a fit for hypotheses."""
+        own = self.model.gravity
+        fits_gravity = own.any() and np.array_equal(fit.reading.gravity, own)
+        gravity = self.gravity_of(fit) if fits_gravity else np.zeros(3)
+        compared, clock = self.described(fit.reading), self.clock(fit)
+        return Outlook(self.model, fit, *compared, gravity, clock, self.independent)
+
+    def left_at(self, fit: Fit) -> FloatArray:
+        """Variance that a fit leaves of each joint's effort, as a fraction, shape (nv,)."""
+        return np.asarray(fit.variance / np.maximum(self.spread[fit.reading.order], 1e-300))
+
+    def explained(self, before: Fit, after: Fit, joints: BoolArray) -> float:
+        """Reduction by another reading of the residual that the URDF's masses leave with any
+        friction, rotors and offsets; in squares of the noise, as a fraction of the residual above
+        the noise.
+
+        The residual with fitted masses is not used, as lighter links explain motor currents too.
+
+        Args:
+            joints: mask of the joints concerned, shape (nv,).
+        """
+        squares, noise = np.empty((2, self.model.nv)), np.empty(self.model.nv)
+        for row, reading in zip(squares, (before.reading, after.reading), strict=True):
+            row[reading.order] = self.as_declared(reading)
+        noise[after.reading.order] = after.variance
+        about = before.reading.order[joints]
+        now, left = ((self.independent * row / noise)[about].sum() for row in squares)
+        above_noise = now - self.independent[about].sum()
+        return float(min((now - left) / max(above_noise, 1e-9), 1.0))
 
     def clock(self, fit: Fit) -> tuple[float, float]:
         """Increase of the efforts' delay from the beginning to the end of the recording, [s], and

@@ -2,7 +2,7 @@
 
 rclpy makes Python objects of every point of a goal and holds the interpreter's lock meanwhile, for
 milliseconds; it has no raw mode for actions. Here that delays no tick. The controller's process
-starts this one and speaks with it through a pipe (trajectory_input.py), and it ends with it. What
+starts this one and speaks with it through a pipe (trajectory_action.py), and it ends with it. What
 goes through the pipe is what the handlers at its other end take; goals have the keys of rcl. This
 file imports nothing that computes: so the process starts sooner, and stays small.
 

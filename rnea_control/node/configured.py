@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from functools import partial
 
-from lifecycle_msgs.msg import State, TransitionEvent
-from rcl_interfaces.msg import ParameterEvent
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool
-from trajectory_msgs.msg import JointTrajectory
+from lifecycle_msgs.msg import State
 
 from rnea_control.control import Controller, Mode, Supervisor
 from rnea_control.control.belief import MOVING
@@ -20,49 +14,37 @@ from rnea_control.exceptions import listed
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.delay_watch import DelayWatch
 from rnea_control.node.description_watch import DescriptionWatch
+from rnea_control.node.interfaces import (
+    EMERGENCY_STOP,
+    MODE,
+    PARAMETERS_IN_FORCE,
+    lacking,
+    loop_inputs,
+    opened,
+)
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.parameters import InForce
 from rnea_control.node.python_ticks import LoopSettings
-from rnea_control.node.sentinel_link import MODE, SENTINEL, SentinelLink
+from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
 from rnea_control.node.state_topics import StateTopics
-from rnea_control.node.trajectory_input import TrajectoryAction, TrajectoryInput
+from rnea_control.node.trajectory_action import TrajectoryAction
+from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.parameters.settings import payload_doubt
-from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import CLOCK, ArmNode
-from rnea_control.ros.conventions import LATCHED, NEWEST, mode_event
+from rnea_control.ros.conventions import mode_event
 from rnea_control.ros.effort_command import LAST_WORDS, EffortCommand
 from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.middleware import longest_discovery
-from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
+from rnea_control.ros.node_parameters import handover_times, parameters_in_force
 from rnea_control.ros.presence import ANSWER
 from rnea_control.ros.publishers import described, participant, publisher_names, publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.retry import Chores
 
-try:  # the ROS 2 wheels lack control_msgs, and that of Humble has other messages
-    from rnea_control.node.trajectory_state import TrajectoryState
-except ImportError as missing:
-    if (missing.name or "").partition(".")[0] != "control_msgs":
-        raise
-    TrajectoryState = None
-
 # Between looks at whether a moving arm has come to rest, [s].
 HALT_POLL = 0.005
 
 MODE_NUMBERS = {mode: number for number, mode in enumerate(Mode)}
-EMERGENCY_STOP = "~/emergency_stop"
-# Whatever the QoS of who stops the arm, a subscription of one of these hears it: a message that
-# waited for the controller, one that its publisher sends again if it is lost, or one that it sends
-# once.
-STOPS = tuple(
-    (Bool, EMERGENCY_STOP, QoSProfile(depth=10, reliability=reliability, durability=durability))
-    for reliability, durability in (
-        (ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL),
-        (ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE),
-        (ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE),
-    )
-)
-
 NO_CLOCK = "use_sim_time is true, and nothing has come on /clock"
 
 
@@ -78,6 +60,7 @@ class Configured:
         loop: the control loop.
         command: publishes its torques.
         trajectories: the way of trajectories to it.
+        state_topics: publishes its state.
         effort_controller: takes the commands.
         sentinel, model_watch, delay_watch, description: see their classes.
         chores: what is due once a second.
@@ -118,11 +101,9 @@ class Configured:
         self.loop.rivals = self.rivals
         self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
         node.enter_real_time(values, undo)
-        self._hear_trajectories(action, undo)
-        self._in_force = node.until(undo, "publisher", ParameterEvent, f"~/{IN_FORCE}", LATCHED)
+        self._open_interfaces(action, undo)
         self._tell_sentinel()
         self._hear_states(undo)
-        self._hear_operator(undo)
         self.delay_watch = DelayWatch(self.loop)
         self.model_watch = ModelWatch(self.loop, lambda: parameters["payload.link"] or None)
         self.chores = self._made_chores()
@@ -132,38 +113,46 @@ class Configured:
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
         self.loop.warm_up()
 
+    def _open_interfaces(self, action: TrajectoryAction | None, undo: ExitStack) -> None:
+        """Creates the topics and services of interfaces.py, and connects the action."""
+        node, parameters, loop = self._node, self._parameters, self.loop
+        loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
+        self.trajectories = TrajectoryInput(loop)
+        self.state_topics = StateTopics(node, loop, parameters["state_publish_rate"])
+        made = opened(node, self, undo)
+        self._modes, self._in_force = made[MODE], made[PARAMETERS_IN_FORCE]
+        undo.callback(self.state_topics.stop)
+        if words := lacking():
+            alone = "" if action else ", and the action: trajectories come by topic only"
+            node.get_logger().warning(words + alone, once=True)
+        if action is not None:
+            action.connect(self.trajectories, parameters["action_monitor_rate"])
+            undo.callback(action.disconnect)
+
     def _hear_states(self, undo: ExitStack) -> None:
-        """Has the loop take states, emergency stops and the sentinel's mode."""
+        """Connects the loop with states, emergency stops and the sentinel's mode."""
         node = self._node
         self._wake = wake = node.until(undo, "guard_condition", self.tell)
-        topics = JointState, "joint_states", NEWEST, *STOPS, MODE
-        heard = RawSubscription(node, *topics, visible=True)
+        (states, *beside), kinds = loop_inputs()
+        heard = RawSubscription(node, *states, *beside, visible=True)
         undo.callback(heard.destroy)
-        self.loop.hear(heard, wake, (*[native.STOP] * len(STOPS), native.MODE))
+        self.loop.hear(heard, wake, kinds)
         undo.callback(self.loop.end)
 
-    def _hear_operator(self, undo: ExitStack) -> None:
-        node, ask = self._node, self.loop.call
-        self._modes = node.until(undo, "publisher", TransitionEvent, "~/mode", LATCHED)
-        for name, request in (
-            ("hold", partial(ask, Supervisor.hold)),
-            ("gravity_compensation", partial(ask, Supervisor.guide)),
-            ("resume", self._resume),
-            ("reset_fault", self._reset_fault),
-        ):
-            undo.callback(node.destroy_service, node.offer(f"~/{name}", request))
-
-    def _resume(self) -> str:
+    def resume(self) -> str:
+        """Ends what keeps the arm from motion; returns a status message or raises
+        ControllerError."""
         if self.loop.supervisor.mode is Mode.GUARDED:
             return self.sentinel.take_back()
         return self.loop.call(lambda it: it.resume(self.loop.heard.publishers_of(EMERGENCY_STOP)))
 
-    def _reset_fault(self) -> str:
+    def reset_fault(self) -> str:
+        """Ends a fault; returns a status message or raises ControllerError."""
         self.loop.judge_braking()
         return self.loop.call(Supervisor.reset_fault)
 
     def _publish_changes(self) -> None:
-        """Publishes the changes of the mode that were not told yet."""
+        """Publishes the changes of the mode since the last call."""
         changes = self.loop.changes
         while changes:
             old, new, reason = changes[0]
@@ -172,27 +161,6 @@ class Configured:
             if not self._node.publish_or_log(self._modes, mode_event(now, before, after, reason)):
                 return  # the next call tries again
             changes.popleft()
-
-    def _hear_trajectories(self, action: TrajectoryAction | None, undo: ExitStack) -> None:
-        node, parameters, loop = self._node, self._parameters, self.loop
-        loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
-        self.trajectories = TrajectoryInput(loop)
-        topic = JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1
-        node.until(undo, "subscription", *topic, raw=True)
-        self._topics = StateTopics(node, loop, parameters["state_publish_rate"], undo)
-        if TrajectoryState is None:
-            alone = "" if action else ", and no action: trajectories come by topic only"
-            node.get_logger().warning(
-                "control_msgs of Jazzy or newer is not installed: there is no controller_state, "
-                f"query_state or speed_scaling_input{alone}",
-                once=True,
-            )
-        else:
-            TrajectoryState(node, loop, self._topics, undo)
-        undo.callback(self._topics.stop)
-        if action is not None:
-            action.connect(self.trajectories, parameters["action_monitor_rate"])
-            undo.callback(action.disconnect)
 
     def release(self) -> None:
         """Takes all down, a running loop first."""
@@ -248,7 +216,7 @@ class Configured:
         self.loop.change(given.model, given.controller)
         self._warn_of_payload(given)
         self._changed = True
-        self._wake.trigger()  # however many change at once: the sentinel is told when all have
+        self._wake.trigger()  # one message to the sentinel, however many change at once
 
     def _warn_of_payload(self, given: InForce) -> None:
         """Logs what is doubtful about the payload, once."""
@@ -265,7 +233,7 @@ class Configured:
         self._changed = not self._node.publish_or_log(self._in_force, event)
 
     def look_for_listeners(self) -> None:
-        """Begins anew when somebody begins to take the commands."""
+        """Starts again when the commands have their first subscriber."""
         if self._released:
             return
         self.effort_controller.find()
@@ -313,8 +281,8 @@ class Configured:
     def _other_commanders(self) -> str:
         """The other publishers of commands but the sentinel, in words.
 
-        Publishers are told apart by their GIDs. Processes that were dead when this one started, and
-        are still listed, do not count.
+        A publisher is identified by its GID. Processes that were dead at the start of this process,
+        and are still listed, do not count.
         """
         node, topic = self._node, self.command.topic
         own, sentinel = self.command.gid, self.sentinel.participant
@@ -392,16 +360,15 @@ class Configured:
 
     def _made_chores(self) -> Chores:
         """The looks at all that may have changed around the loop."""
-        bound = "model_check.bound"
         work = {
             "the check of the effort controller": self.effort_controller.look,
             "the check of subscriptions to the commands": self.look_for_listeners,
             "the check of the sentinel": self.sentinel.look,
             "the check of other publishers": self._log_rivals,
-            "the check of the model": lambda: self.model_watch.look(self._parameters[bound]),
+            "the check of the model": self.model_watch.look,
             "the measurement of the delay": self.delay_watch.look,
             "the check of the brakes": self.loop.judge_braking,
-            "publishing the state": self._topics.look_for_listeners,
+            "publishing the state": self.state_topics.look_for_listeners,
             "the priority of new threads": self._node.real_time.housekeeping,
             "the report of events": self.tell,
         }

@@ -22,7 +22,7 @@ from rnea_control.node.configured import Configured
 from rnea_control.node.control_loop import LONGEST_WAIT_FOR_REST, ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, without_effect
-from rnea_control.node.trajectory_input import TrajectoryAction
+from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.parameters.parameter import GivenParameters
 from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION

@@ -36,10 +36,11 @@ class ModelWatch:
         self._workspace = Workspace(loop.controller.model)
         self._said: object = None
 
-    def look(self, part: float) -> None:
-        """Checks, if the arm rests; `part` of the effort limits may be missing, 0 for no check."""
+    def look(self) -> None:
+        """Checks, if the arm rests and `model_check.bound` is not 0."""
         loop = self._loop
         snapshot = loop.snapshot()
+        part = loop.controller.settings["model_check.bound"]
         if part == 0.0 or snapshot is None or loop.supervisor.mode is not Mode.HOLDING:
             return
         if loop.now - loop.changed_at < HELD:

@@ -1,4 +1,4 @@
-"""The topics of the controller's state."""
+"""Publication of the controller's state: the thread, and the messages of sensor_msgs."""
 
 from __future__ import annotations
 
@@ -6,56 +6,51 @@ import threading
 import time
 from array import array
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 from sensor_msgs.msg import JointState
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import ControllerState
-from rnea_control.control.controller_state import TERMS, torque_terms
+from rnea_control.control import ControllerState, controller_state
+from rnea_control.control.controller_state import TERMS
 from rnea_control.dynamics import Workspace
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.ros.guarded_node import GuardedNode
 
-# Makes a topic's message of a stamp, [ns], and the controller's state then.
+# Fills a topic's message with the stamp [ns] and the controller's state; returns the message.
 Filled = Callable[[int, ControllerState], Any]
+# Prepares an empty message of a topic for a loop's joints; the result fills it.
+Fill = Callable[[Any, ControlLoop], Filled]
 
 
 class StateTopics:
-    """`~/torque_terms`, `~/external_torques`, and those that are added.
+    """Thread that publishes the topics of the controller's state while they have a subscriber.
 
-    A thread publishes the topics while somebody listens: a timer of rclpy's costs half a
-    millisecond of CPU time each time. A tick only waits while the state is copied.
+    A timer of rclpy would cost half a millisecond of CPU time for each message. A tick only waits
+    while the state is copied.
 
     Args:
-        node, loop: of the controller.
-        rate: how often the topics are published, [Hz].
-        undo: takes the topics down, after `stop`.
+        node: node of the publishers.
+        loop: control loop whose state is published.
+        rate: rate of the messages [Hz].
     """
 
-    def __init__(self, node: GuardedNode, loop: ControlLoop, rate: float, undo: ExitStack) -> None:
-        self._node, self._loop, self._undo = node, loop, undo
-        self._workspace = Workspace(loop.controller.model)
-        names = loop.controller.model.joint_names
-        self._terms = JointState(name=[f"{joint}/{term}" for joint in names for term in TERMS])
-        self._external = JointState(name=list(names))
-        self._topics: list[tuple[Any, Filled]] = []  # publishers
-        self.add(JointState, "~/torque_terms", self._filled_terms)
-        self.add(JointState, "~/external_torques", self._filled_external)
+    def __init__(self, node: GuardedNode, loop: ControlLoop, rate: float) -> None:
+        self._node, self._loop = node, loop
+        self._topics: list[tuple[Any, Filled]] = []  # publishers, and what fills their messages
         self._period = 1.0 / rate
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
-    def add(self, kind: type, topic: str, filled: Filled) -> None:
-        """Publishes one more topic; to be called before anybody listens."""
-        self._topics.append((self._node.until(self._undo, "publisher", kind, topic, 1), filled))
+    def add(self, publisher: Any, filled: Filled) -> None:
+        """Adds a topic. Call before the first `look_for_listeners`."""
+        self._topics.append((publisher, filled))
 
     def look_for_listeners(self) -> None:
-        """Starts to publish if somebody listens, or stops; to be called now and then."""
+        """Starts the thread if a topic has a subscriber, or stops it. Call once a second."""
         if self._thread is not None and not self._thread.is_alive():
             self._thread = None
-            raise RuntimeError("its thread has ended")  # its own message says why
+            raise RuntimeError("its thread has ended")  # the thread's own message has the reason
         if not any(publisher.get_subscription_count() for publisher, _ in self._topics):
             self.stop()
         elif self._thread is None:
@@ -65,7 +60,7 @@ class StateTopics:
             self._thread = thread
 
     def stop(self) -> None:
-        """Publishes nothing any more."""
+        """Ends the thread."""
         if self._thread is not None:
             self._stopping.set()
             self._thread.join()
@@ -80,29 +75,40 @@ class StateTopics:
                     self._node.publish_or_log(publisher, filled(*snapshot))
             due = max(due + self._period, time.monotonic())
 
-    def _filled_terms(self, stamp: int, state: ControllerState) -> JointState:
-        model, settings = self._loop.controller.model, self._loop.controller.settings
-        terms = torque_terms(model, self._workspace, settings, state)
-        return fill_terms(self._terms, stamp, terms)
 
-    def _filled_external(self, stamp: int, state: ControllerState) -> JointState:
-        return fill_efforts(self._external, stamp, state.external_torque)
+def torque_terms(message: JointState, loop: ControlLoop) -> Filled:
+    """`~/torque_terms`: the terms of each joint's torque."""
+    model, workspace = loop.controller.model, Workspace(loop.controller.model)
+    message.name = [f"{joint}/{term}" for joint in model.joint_names for term in TERMS]
+
+    def filled(stamp: int, state: ControllerState) -> JointState:
+        model, settings = loop.controller.model, loop.controller.settings
+        terms = controller_state.torque_terms(model, workspace, settings, state)
+        return fill_terms(message, stamp, terms)
+
+    return filled
+
+
+def external_torques(message: JointState, loop: ControlLoop) -> Filled:
+    """`~/external_torques`: the external torque of each joint."""
+    message.name = list(loop.controller.model.joint_names)
+    return lambda stamp, state: fill_efforts(message, stamp, state.external_torque)
 
 
 def fill_terms(message: JointState, stamp: int, terms: FloatArray) -> JointState:
-    """Writes the terms of each joint into a message, and returns it. Every one is a name,
-    `joint1/gravity`, with an effort: so tools that label efforts by their names label the terms.
+    """Writes the terms of each joint into a message, and returns it. Each term is a name,
+    `joint1/gravity`, with an effort: tools that label efforts by their names label the terms.
 
     Args:
-        message: with its names.
-        stamp: of the header, [ns].
+        message: message with its names.
+        stamp: stamp of the header [ns].
         terms: shape (len(TERMS), nv), [Nm] or [N].
     """
     return fill_efforts(message, stamp, terms.T.ravel())
 
 
 def fill_efforts(message: JointState, stamp: int, efforts: FloatArray) -> JointState:
-    """Writes efforts, shape (n,), [Nm] or [N], of a stamp, [ns], into a message that has their
+    """Writes a stamp [ns] and efforts, shape (n,), [Nm] or [N], into a message that has their
     names, and returns it."""
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
     message.effort = array("d", efforts)

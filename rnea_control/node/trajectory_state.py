@@ -1,84 +1,72 @@
-"""What the controller tells of its trajectory by the messages of control_msgs, and the speed
-scaling that it is given."""
+"""State of the trajectory in the messages of control_msgs, and the speed scaling factor.
+
+control_msgs may be missing, so nothing here imports it: interfaces.py passes the messages.
+"""
 
 from __future__ import annotations
 
 from array import array
-from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import numpy as np
-from control_msgs.msg import JointTrajectoryControllerState, SpeedScalingFactor
-from control_msgs.srv import QueryTrajectoryState
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import ControllerState
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.messages.joint_trajectory import FIELDS
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.state_topics import StateTopics
-from rnea_control.ros.conventions import LATCHED
-from rnea_control.ros.guarded_node import GuardedNode
+from rnea_control.node.state_topics import Filled
+
+if TYPE_CHECKING:
+    from control_msgs.msg import JointTrajectoryControllerState, SpeedScalingFactor
+    from control_msgs.srv import QueryTrajectoryState
 
 
-class TrajectoryState:
-    """`~/controller_state`, `~/query_state` and `~/speed_scaling_input`.
+def controller_state(message: JointTrajectoryControllerState, loop: ControlLoop) -> Filled:
+    """`~/controller_state`: what the controller has done in its last step."""
+    message.joint_names = list(loop.controller.model.joint_names)
+    return lambda stamp, state: fill_state(message, stamp, state, loop.controller.effort_limit)
 
-    Args:
-        node, loop: of the controller.
-        topics: publishes the state.
-        undo: takes all down again.
-    """
 
-    def __init__(
-        self, node: GuardedNode, loop: ControlLoop, topics: StateTopics, undo: ExitStack
-    ) -> None:
-        self._logger = loop.log.logger
-        self._loop = loop
-        names = loop.controller.model.joint_names
-        self._state = JointTrajectoryControllerState(joint_names=list(names))
-        topics.add(JointTrajectoryControllerState, "~/controller_state", self._filled_state)
-        # As joint_trajectory_controller: a factor from before the controller started holds.
-        scaling = SpeedScalingFactor, "~/speed_scaling_input", self._scale, LATCHED
-        node.until(undo, "subscription", *scaling)
-        node.until(undo, "service", QueryTrajectoryState, "~/query_state", self._answer)
+def scale(loop: ControlLoop, message: SpeedScalingFactor) -> None:
+    """`~/speed_scaling_input`: sets the speed of trajectories, or logs why not."""
+    try:
+        loop.controller.speed_scaling = message.factor
+    except ControllerError as error:
+        loop.log.logger.error(f"speed scaling stays as it is: {error}")
+        return
+    loop.log.logger.info(f"speed scaling factor: {message.factor:g}")
 
-    def _filled_state(self, stamp: int, state: ControllerState) -> JointTrajectoryControllerState:
-        return fill_state(self._state, stamp, state, self._loop.controller.effort_limit)
 
-    def _scale(self, message: SpeedScalingFactor) -> None:
-        try:
-            self._loop.controller.speed_scaling = message.factor
-        except ControllerError as error:
-            self._logger.error(f"speed scaling stays as it is: {error}")
-            return
-        self._logger.info(f"speed scaling factor: {message.factor:g}")
-
-    def _answer(
-        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
-    ) -> QueryTrajectoryState.Response:
-        try:
-            situation = self._loop.situation()
-        except TrajectoryError as error:
-            response.success, response.message = False, str(error)
-            return response
-        time = request.time  # rclpy's Time takes none that is negative
-        t = self._loop.states.time_of(time.sec * 10**9 + time.nanosec)
-        s = situation.trajectory_time(t)
-        trajectory = situation.trajectory
-        q, v, a = trajectory.at(s)
-        response.name = self._loop.controller.model.joint_names
-        response.position, response.velocity, response.acceleration = (
-            array("d", row) for row in (q, v * situation.scaling, a * situation.scaling**2)
-        )
-        response.success = bool(trajectory.starts[0] <= s < trajectory.end_time)
-        if not response.success:
-            response.message = (
-                f"the time is {t - situation.t:+.3f} s from now, outside the trajectory, which is "
-                f"known from {trajectory.starts[0] - situation.s:+.3f} to "
-                f"{trajectory.end_time - situation.s:+.3f} s from now; the position given is that "
-                "of its nearer end"
-            )
+def answer_query(
+    loop: ControlLoop,
+    request: QueryTrajectoryState.Request,
+    response: QueryTrajectoryState.Response,
+) -> QueryTrajectoryState.Response:
+    """`~/query_state`: the desired state at a time, for a constant speed."""
+    try:
+        situation = loop.situation()
+    except TrajectoryError as error:
+        response.success, response.message = False, str(error)
         return response
+    time = request.time  # not negative, as rclpy refuses negative times
+    t = loop.states.time_of(time.sec * 10**9 + time.nanosec)
+    s = situation.trajectory_time(t)
+    trajectory = situation.trajectory
+    q, v, a = trajectory.at(s)
+    response.name = loop.controller.model.joint_names
+    response.position, response.velocity, response.acceleration = (
+        array("d", row) for row in (q, v * situation.scaling, a * situation.scaling**2)
+    )
+    response.success = bool(trajectory.starts[0] <= s < trajectory.end_time)
+    if not response.success:
+        response.message = (
+            f"the time is {t - situation.t:+.3f} s from now, outside the trajectory, which is "
+            f"known from {trajectory.starts[0] - situation.s:+.3f} to "
+            f"{trajectory.end_time - situation.s:+.3f} s from now; the position given is that of "
+            "its nearer end"
+        )
+    return response
 
 
 def fill_state(
@@ -86,13 +74,13 @@ def fill_state(
 ) -> JointTrajectoryControllerState:
     """Writes a state into a message, and returns it.
 
-    Empty are the fields that the controller does not know: accelerations and effort of `feedback`
-    and `error`, all but the effort of `output`, and the joints of several degrees of freedom.
+    Fields that the controller does not know are empty: accelerations and effort of `feedback` and
+    `error`, all but the effort of `output`, and joints of several degrees of freedom.
 
     Args:
-        message: with its joint_names.
-        stamp: of the header, [ns].
-        limit: of the efforts, shape (nv,), [Nm] or [N].
+        message: message with its joint_names.
+        stamp: stamp of the header [ns].
+        limit: effort limits, shape (nv,), [Nm] or [N].
     """
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
     for point, rows in (

@@ -286,7 +286,8 @@ TRAJECTORIES = (
     Parameter("action_monitor_rate", float, 20.0,
         "rate of the action's feedback", "Hz", above=0.0, at_most=1000.0),
     Parameter("state_publish_rate", float, 50.0,
-        "rate of `~/controller_state` and `~/torque_terms`", "Hz", above=0.0, at_most=1000.0),
+        "rate of `~/controller_state`, `~/torque_terms` and `~/external_torques`", "Hz", above=0.0,
+        at_most=1000.0),
 )
 
 REAL_TIME = (

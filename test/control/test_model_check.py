@@ -13,7 +13,7 @@ from rnea_control.control.controller_state import supporting_torque
 from rnea_control.control.model_check import ModelCheck, Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import Cause
+from rnea_control.model.causes import GRAVITY, PAYLOAD, UNIT, UNKNOWN, Cause
 
 READY = np.array([0.3, -0.8, 0.2, -2.0, 0.4, 1.9, 0.8])
 FLANGE = joint("flange", "lower", "tool", "fixed", xyz=(0.35, 0.0, 0.0))
@@ -86,7 +86,7 @@ def test_torques_of_the_joint_with_units_are_told(arm) -> None:
     assert found.difference[1] == pytest.approx(12.84)
     name, before = model.joint_names[1], torque[1] - 12.84
     assert found.torques == (f"{name}: model {before:.1f} Nm, measured {torque[1]:.1f} Nm",)
-    assert cause_of(found) is Cause.unknown  # one joint alone has no certain one
+    assert cause_of(found) is UNKNOWN  # one joint alone has no certain one
     assert found.likely.joints == (name,)
     assert found.likely.words == f"no cause that is known explains the efforts of {name}"
 
@@ -94,10 +94,10 @@ def test_torques_of_the_joint_with_units_are_told(arm) -> None:
 @pytest.mark.parametrize(
     ("measured", "cause", "words"),
     [
-        (lambda model, q: np.zeros(model.nv), Cause.gravity, "is not in the efforts"),
-        (lambda model, q: -held(model, q), Cause.gravity, "opposite of the model's"),
-        (lambda model, q: 2.0 * held(model, q), Cause.unit, "joints are 2 times"),
-        (lambda model, q: 0.12 * held(model, q), Cause.unit, "joints are 0.12 times"),
+        (lambda model, q: np.zeros(model.nv), GRAVITY, "is not in the efforts"),
+        (lambda model, q: -held(model, q), GRAVITY, "opposite of the model's"),
+        (lambda model, q: 2.0 * held(model, q), UNIT, "joints are 2 times"),
+        (lambda model, q: 0.12 * held(model, q), UNIT, "joints are 0.12 times"),
     ],
     ids=["no torque", "opposite", "twice", "ampere"],
 )
@@ -107,13 +107,13 @@ def test_cause_is_told(arm, measured, cause: Cause, words: str) -> None:
     found = check(model, q, noisy(torque, 0.001), 0.3)
     assert cause_of(found) is cause and words in found.likely.words
     found = check(model, q, noisy(torque, 0.001), 0.3, Witness.feedback)
-    assert cause_of(found) is Cause.gravity and FLAG in found.likely.remedy
+    assert cause_of(found) is GRAVITY and FLAG in found.likely.remedy
 
 
 def test_arm_on_a_wall(panda) -> None:
     wall = turned(panda, (0.0, 9.81, 0.0))
     found = check(panda, READY, noisy(held(wall, READY)))
-    assert cause_of(found) is Cause.gravity
+    assert cause_of(found) is GRAVITY
     np.testing.assert_allclose(found.values, [0.0, 9.81, 0.0], atol=0.3)
     assert "panda_link0" in found.likely.words
     assert panda.gravity.tolist() == [0.0, 0.0, -9.81]  # the check leaves the model as it is
@@ -125,7 +125,7 @@ def test_payload_that_the_model_lacks_or_has_too_much(carrier, mass: float) -> N
     heavy = loaded(model, mass, link=link)
     for robot, declared, lacks in ((heavy, model, mass), (model, heavy, -mass)):
         found = check(declared, q, held(robot, q), link=link)
-        assert cause_of(found) is Cause.payload
+        assert cause_of(found) is PAYLOAD
         assert f"a load of {lacks:+.3g} kg on {link}, " in found.likely.words
         assert found.values[0] == pytest.approx(lacks)
 
@@ -133,7 +133,7 @@ def test_payload_that_the_model_lacks_or_has_too_much(carrier, mass: float) -> N
 def test_payload_away_from_the_last_frame(panda) -> None:
     torque = held(loaded(panda, 2.0, (0.05, 0.0, 0.2)), READY)
     found = check(panda, READY, noisy(torque, 0.02), 0.2)
-    assert cause_of(found) is Cause.payload
+    assert cause_of(found) is PAYLOAD
     mass, *center = found.values
     assert mass == pytest.approx(2.0, rel=0.05)
     # What lies along the direction of gravity makes no torque.
@@ -141,7 +141,7 @@ def test_payload_away_from_the_last_frame(panda) -> None:
     np.testing.assert_allclose(held(load, READY), torque, atol=0.3)
     # Two joints do not tell where it is.
     torque = held(loaded(TWO_LINKS, 3.0, (0.1, 0.0, 0.2)), BENT)
-    assert cause_of(check(TWO_LINKS, BENT, torque)) is Cause.unknown
+    assert cause_of(check(TWO_LINKS, BENT, torque)) is UNKNOWN
 
 
 def test_joints_without_a_value_are_left_out(panda) -> None:
@@ -150,7 +150,7 @@ def test_joints_without_a_value_are_left_out(panda) -> None:
     found = check(panda, READY, torque)
     assert np.isnan(found.difference[[0, 5]]).all()
     assert not {"panda_joint1", "panda_joint6"} & {*found.likely.joints}
-    assert cause_of(found) is Cause.payload and "+3 kg" in found.likely.words
+    assert cause_of(found) is PAYLOAD and "+3 kg" in found.likely.words
     assert check(panda, READY, np.full(7, np.nan)).likely is None
 
 
@@ -159,7 +159,7 @@ def test_a_posture_that_tells_nothing(panda) -> None:
     weightless = turned(panda, (0.0, 0.0, 0.0))
     assert check(weightless, READY, np.zeros(7)).likely is None
     found = check(weightless, READY, held(panda, READY))
-    assert cause_of(found) is Cause.unknown and len(found.torques) > 2
+    assert cause_of(found) is UNKNOWN and len(found.torques) > 2
 
 
 @pytest.mark.parametrize("believed", [False, True])

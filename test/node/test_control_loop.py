@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from controllers import rules
 from dds import trajectory
 from node_bench import JOINTS, LoopBench, Q
 from rclpy.clock import ROSClock
@@ -112,7 +111,7 @@ def test_burst_of_states_after_a_pause_changes_the_torque_by_what_one_moment_all
 def test_delay_by_a_pause_is_logged_once_and_caught_up_where_asked_for(
     catch_up, monkeypatch
 ) -> None:
-    bench = LoopBench(replace(settings(1e9), trajectories=rules(catch_up=catch_up)))
+    bench = LoopBench(replace(settings(1e9), more={"trajectory.catch_up": catch_up}))
     loop, controller = bench.loop, bench.loop.controller
     trajectories, warnings = TrajectoryInput(loop), []
     monkeypatch.setattr(loop.log.logger, "warning", warnings.append)

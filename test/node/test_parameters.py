@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from robots import two_link_arm
 
-from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings, layout
+from rnea_control.control import (
+    ControlLaw,
+    ControllerSettings,
+    ExcessiveEffort,
+    SupervisionSettings,
+    layout,
+)
 from rnea_control.exceptions import RneaControlError
 from rnea_control.node.parameters import PARAMETERS, in_force
 from rnea_control.parameters.parameter import GivenParameters, expand
@@ -142,6 +148,23 @@ def test_step_reads_the_parameters_of_its_rows_alone() -> None:
     in_tick = {row.name for row in TICK_ROWS}
     # Whether there is a threshold at all is decided where the settings are made.
     assert in_tick == {*layout.PARAMETERS.values(), "collision_detection.enable"}
+
+
+def test_live_parameters_are_read_by_the_names_of_their_rows() -> None:
+    """A reader needs no field, argument or copy between it and the row."""
+    values: dict[str, object] = {"trajectory.catch_up": True, "model_check.bound": 0.3}
+    settings = decided(values)[""].controller
+    assert {name: settings[name] for name in values} == values
+    joint = "gains.<joint>.error_deadband"
+    assert list(decided({joint.replace("<joint>", "elbow"): 0.02})[""].controller[joint]) == [
+        0,
+        0.02,
+    ]
+    default = ControllerSettings(settings.gains)  # of a program
+    assert not default["trajectory.catch_up"] and default["model_check.bound"] == 0.1
+    assert list(default[joint]) == [0.0, 0.0]
+    default.check(("shoulder", "elbow"))
+    settings.check(("shoulder", "elbow"))
 
 
 def test_external_torques_are_collisions_beyond_a_quarter_of_the_effort_limit_where_asked() -> None:

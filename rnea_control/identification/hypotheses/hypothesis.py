@@ -1,0 +1,122 @@
+"""Kinds of hypotheses about a recording. A hypothesis gets numbers and returns what it proposes and
+its words; the search (`readings.py`) and the evidence make the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rnea_control.array_types import BoolArray, FloatArray, IntArray
+from rnea_control.identification.consistent_parameters import ParameterSpace
+from rnea_control.identification.motion import Motion
+from rnea_control.identification.torque_evidence import Fit, Outlook, Reading
+from rnea_control.model import RobotModel
+from rnea_control.model.causes import Cause, Contribution
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Another reading of the efforts."""
+
+    joints: BoolArray  # mask of the joints concerned, shape (nv,)
+    price: float  # cost of the choice among other readings, and of its numbers
+    # One reading, or the same reading with other initial scales.
+    starts: tuple[Reading, ...]
+    # Number of each joint's group, shape (nv,), see `TorqueEvidence.fit`; None without scales.
+    groups: IntArray | None = None
+    slack: float = 0.0  # the first start whose cost is this close to the least one is used
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A proposal with its fit."""
+
+    joints: BoolArray  # mask of the joints concerned, shape (nv,)
+    cost: float  # cost of the fit with the price of the proposal
+    fit: Fit
+
+
+class Alternative:
+    """Hypothesis that the efforts are to be read in another way."""
+
+    cause: Cause
+
+    def proposals(self, seen: Outlook) -> Iterator[Proposal]:
+        """Readings that differ from the best one so far by this cause."""
+        raise NotImplementedError
+
+    def is_relevant(self, before: Reading, after: Reading) -> bool:
+        """True if a fitted reading differs from the reading before by more than errors."""
+        return True
+
+    def found(self, seen: Outlook, joints: BoolArray, after: Fit, part: float) -> Contribution:
+        """Message of a fitted reading of these joints, which explains a part of the residual."""
+        raise NotImplementedError
+
+
+class Drift:
+    """Hypothesis about the whole recording, after which no other reading is searched for."""
+
+    cause: Cause
+
+    def gain(self, seen: Outlook) -> float:
+        """Gain in evidence; 0 if the hypothesis is not relevant."""
+        raise NotImplementedError
+
+    def drift(self, seen: Outlook) -> Contribution:
+        """Message."""
+        raise NotImplementedError
+
+
+class Signal:
+    """Hypothesis that the efforts show without a model."""
+
+    def signal(self, model: RobotModel, motion: Motion) -> Contribution:
+        """Message; without joints if it does not hold."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Numbers about a recording for `Doubt`."""
+
+    model: RobotModel
+    motion: Motion
+    noise: FloatArray  # standard deviation of each effort's noise, shape (nv,)
+    gravity_ratio: tuple[int, float, float]  # see `TorqueEvidence.gravity_ratio`
+
+
+class Doubt:
+    """Hypothesis about the size of the efforts, reported where no other cause was found."""
+
+    def doubt(self, recorded: Recorded) -> Contribution:
+        """Message; without joints if it does not hold."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Fitted change of the parameters of one hypothesis, and its torques."""
+
+    model: RobotModel
+    space: ParameterSpace
+    theta: FloatArray  # change of theta; 0 for the parameters of other hypotheses
+    values: FloatArray  # change of its own parameters, in the order of `columns`
+    torque: FloatArray  # root mean square of the torque of the change, shape (nv,)
+    joints: BoolArray  # mask of the joints that feel it, shape (nv,)
+    part: float  # share of the residual that the change explains
+
+
+class Difference:
+    """Hypothesis that parameters of the model differ from those of the robot."""
+
+    cause: Cause
+
+    def columns(self, space: ParameterSpace) -> IntArray:
+        """Indices of theta."""
+        raise NotImplementedError
+
+    def change(self, change: Change) -> Contribution:
+        """Message."""
+        raise NotImplementedError
