@@ -15,9 +15,9 @@ from sensor_msgs.msg import JointState
 from table import Table, show
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
-from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity, rnea
-from rnea_control.messages.state_intake import StateIntake
+from rnea_control.loop.handover import Handover, HandoverTimes
+from rnea_control.loop.state_intake import StateIntake
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros.effort_command import Command

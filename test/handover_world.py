@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TypeVar
 
-from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.control.lease import Lease
+from rnea_control.loop.handover import Handover, HandoverTimes, Phase
+from rnea_control.loop.lease import Lease
 
 RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
 # Steps: short, so that there are few worlds; in the proportions of the real ones.

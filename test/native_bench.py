@@ -20,10 +20,10 @@ from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
-from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.loop import native_loop as native
+from rnea_control.loop.handover import Handover, HandoverTimes
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
-from rnea_control.ros import native_loop as native
 from rnea_control.ros import rcl_calls as rcl
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.rcl_calls import Taken

@@ -22,8 +22,9 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller, ControllerSettings
-from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity
+from rnea_control.loop.handover import Handover, HandoverTimes
+from rnea_control.loop.loop_records import LoopStatistics
 from rnea_control.model import RobotModel
 from rnea_control.node import control_loop, sentinel_link
 from rnea_control.node.control_loop import ControlLoop
@@ -31,7 +32,6 @@ from rnea_control.node.controller_node import ControllerNode
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros import presence
 from rnea_control.ros.conventions import LATCHED
-from rnea_control.ros.loop_records import LoopStatistics
 
 # No sentinel is there, and nobody waits until one must have been discovered.
 sentinel_link.DISCOVERY = 0.0

@@ -25,10 +25,10 @@ from rnea_control import control, dynamics
 from rnea_control.analysis import parameter_names, regressor
 from rnea_control.compiled import compile_robot
 from rnea_control.control import Controller, Event, Mode
-from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.workspace import SHAPES
 from rnea_control.jit.kernel import kernel
+from rnea_control.loop.handover import Handover, HandoverTimes
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings

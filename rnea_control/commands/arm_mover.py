@@ -32,7 +32,7 @@ from rnea_control.exceptions import (
     RneaControlError,
     listed,
 )
-from rnea_control.messages.state_intake import StateIntake
+from rnea_control.loop.state_intake import StateIntake
 from rnea_control.model.robot_model import units
 from rnea_control.node.parameters import InForce, in_force
 from rnea_control.ros.conventions import NEWEST, QUIET

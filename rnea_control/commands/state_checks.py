@@ -12,8 +12,8 @@ import numpy as np
 from rnea_control.commands.evidence import SIM_TIME, Evidence, State
 from rnea_control.commands.finding import Code, Finding, error, warning
 from rnea_control.commands.manager_checks import is_gone
-from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import ParameterError, listed
+from rnea_control.loop.handover import HandoverTimes
 from rnea_control.ros import middleware
 from rnea_control.ros.node_parameters import handover_times
 

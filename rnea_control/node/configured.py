@@ -9,8 +9,8 @@ from lifecycle_msgs.msg import State
 
 from rnea_control.control import Controller, Mode, Supervisor
 from rnea_control.control.belief import MOVING
-from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.exceptions import listed
+from rnea_control.loop.handover import Handover, HandoverTimes
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.delay_watch import DelayWatch
 from rnea_control.node.description_watch import DescriptionWatch

@@ -35,19 +35,19 @@ from rnea_control.control import (
 )
 from rnea_control.control.activation_check import ActivationCheck, Strictness
 from rnea_control.control.braking_check import BrakingCheck
-from rnea_control.control.handover import Handover
 from rnea_control.control.mode import HAS_ARM
 from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.control.supervisor import EXPLAINED
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.jit.linking import barrier
+from rnea_control.loop import native_loop as native
+from rnea_control.loop.handover import Handover
+from rnea_control.loop.loop_records import LoopStatistics
+from rnea_control.loop.native_loop import PREDICTION_PERIOD
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
-from rnea_control.ros import native_loop as native
 from rnea_control.ros.effort_command import Command, send_last
-from rnea_control.ros.loop_records import LoopStatistics
-from rnea_control.ros.native_loop import PREDICTION_PERIOD
 
 # How long the thread waits for a state at most, [s], and as a part of the lease.
 LONGEST_WAIT, LOOKS = 0.05, 0.3

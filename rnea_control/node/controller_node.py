@@ -17,6 +17,7 @@ from rnea_control.control import ControllerSettings, Mode
 from rnea_control.control.braking_check import Candidate
 from rnea_control.control.feasibility import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.loop.loop_records import LOG, LoopStatistics
 from rnea_control.model import RobotModel
 from rnea_control.node.configured import Configured
 from rnea_control.node.control_loop import LONGEST_WAIT_FOR_REST, ControlLoop
@@ -28,7 +29,6 @@ from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.guarded_node import ERROR, OK, logged
-from rnea_control.ros.loop_records import LOG, LoopStatistics
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_files import missing_section
 

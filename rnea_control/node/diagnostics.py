@@ -11,14 +11,14 @@ from rnea_control.control import Mode, Supervisor
 from rnea_control.control.mode import FREE, HAS_ARM
 from rnea_control.control.violations import NOTABLE
 from rnea_control.exceptions import distinct
+from rnea_control.loop import loop_records as records
+from rnea_control.loop.loop_records import LoopStatistics
 from rnea_control.model.robot_model import units
 from rnea_control.node.configured import NO_CLOCK, Configured
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
 from rnea_control.parameters.parameter import Parameters
-from rnea_control.ros import loop_records as records
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
-from rnea_control.ros.loop_records import LoopStatistics
 
 LEVELS = {"error": ERROR, "warn": WARN}
 # The rows of `Controller.at_work`.

@@ -15,12 +15,12 @@ from typing import Any, Protocol
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from rnea_control.control import Supervisor
+from rnea_control.loop import native_loop as native
 from rnea_control.node import trajectory_state
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import MODE as SENTINEL_MODE
 from rnea_control.node.state_topics import Fill, StateTopics, external_torques, torque_terms
 from rnea_control.node.trajectory_input import TrajectoryInput
-from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import DESCRIPTION
 from rnea_control.ros.conventions import LATCHED, NEWEST
 from rnea_control.ros.guarded_node import GuardedNode

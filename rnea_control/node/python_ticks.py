@@ -1,7 +1,7 @@
 """`PythonTicks`: the ticks of the controller's loop that machine code leaves to Python.
 
 They are the start and its first states, bad states, and a time without any. They call the same
-kernels as machine code (ros/native_loop.py), which answers all usual states to the same torques.
+kernels as machine code (loop/native_loop.py), which answers all usual states to the same torques.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from rnea_control.control import Event, Mode, SupervisionSettings
 from rnea_control.exceptions import ControllerError, TorqueError
+from rnea_control.loop import native_loop as native
+from rnea_control.loop.native_loop import LONGEST_AGE, PREDICTION_PERIOD
+from rnea_control.loop.state_intake import AnothersState
 from rnea_control.messages.cdr import CdrError, boolean, decoding
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
-from rnea_control.messages.state_intake import AnothersState
 from rnea_control.node.sentinel_link import SharedArm
 from rnea_control.parameters.settings import row
-from rnea_control.ros import native_loop as native
-from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
 
 # Between two states that are answered while nobody takes the commands [s].
 WAITING_PERIOD = 0.012

@@ -19,11 +19,11 @@ from std_srvs.srv import Trigger
 
 from rnea_control.control import Event, Mode, Supervisor
 from rnea_control.control.belief import MOVING
-from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
 from rnea_control.exceptions import ControllerError, Float64MultiArrayError, plain
+from rnea_control.loop.arm_loop import ArmLoop
+from rnea_control.loop.handover import LONGEST_UNHEARD, UNHEARD, Phase
 from rnea_control.messages.cdr import CdrError, decoding
 from rnea_control.messages.float64_multi_array import decode_command
-from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.attributed_subscription import AttributedSubscription
 from rnea_control.ros.conventions import COMMANDS, HELPER, LATCHED

@@ -22,10 +22,10 @@ from rnea_control.exceptions import (
     TrajectoryMultiDofError,
     TrajectoryPassedError,
 )
+from rnea_control.loop.loop_records import THROTTLE
 from rnea_control.node.message_pipe import MessagePipe
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros.arm_node import STEADY
-from rnea_control.ros.loop_records import THROTTLE
 from rnea_control.ros.retry import Retry
 
 MODULE = "rnea_control.node.action_process"

@@ -10,8 +10,8 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.belief import MOVING
-from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import CdrError, Float64MultiArrayError
+from rnea_control.loop.handover import HandoverTimes
 from rnea_control.messages.cdr import HEADER, decoding
 from rnea_control.messages.float64_multi_array import decode_command
 from rnea_control.ros.publishers import described, participant

@@ -22,16 +22,16 @@ from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.feasibility import StatePeriod
-from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.motion import Ending
 from rnea_control.exceptions import ControllerError, TorqueError
+from rnea_control.loop import native_loop as native
+from rnea_control.loop.arm_loop import ArmLoop
+from rnea_control.loop.handover import Handover, HandoverTimes, Phase
+from rnea_control.loop.state_intake import AnothersState
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateError, OtherJoints
-from rnea_control.messages.state_intake import AnothersState
 from rnea_control.model import RobotModel
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.ros import native_loop as native
-from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.sentinel.command_watch import FOLLOWED, CommandWatch

@@ -19,8 +19,9 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import Candidate
-from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError, plain
+from rnea_control.loop.handover import Handover, HandoverTimes, Phase
+from rnea_control.loop.native_loop import COMMAND
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import (
     GivenParameters,
@@ -37,7 +38,6 @@ from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.effort_controller import EffortController
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 from rnea_control.ros.middleware import shared_memory_found
-from rnea_control.ros.native_loop import COMMAND
 from rnea_control.ros.node_parameters import (
     HANDOVER,
     IN_FORCE,

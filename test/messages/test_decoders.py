@@ -19,11 +19,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from rnea_control.exceptions import RneaControlError, TrajectoryError, TrajectoryJointsError
+from rnea_control.loop.state_intake import LONGEST, AnothersState, StateIntake
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder, decode_command
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.joint_trajectory import FIELDS, decode_trajectory
-from rnea_control.messages.state_intake import LONGEST, AnothersState, StateIntake
 
 
 @st.composite

@@ -25,9 +25,9 @@ from rnea_control.control import (
     SafetySettings,
     Situation,
 )
-from rnea_control.control.handover import UNHEARD, HandoverTimes, Phase
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
 from rnea_control.exceptions import ControllerError
+from rnea_control.loop.handover import UNHEARD, HandoverTimes, Phase
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros.rcl_calls import Taken

@@ -21,8 +21,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import Supervisor
+from rnea_control.loop.arm_loop import ArmLoop
 from rnea_control.ros import raw_subscription
-from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.rcl_calls import Proof
 from rnea_control.sentinel.sentinel_node import SentinelNode
 

@@ -20,7 +20,7 @@ from rnea_control.control import (
 )
 from rnea_control.control.motion import Ending
 from rnea_control.exceptions import RneaControlError
-from rnea_control.ros import native_loop as native
+from rnea_control.loop import native_loop as native
 
 STATES = 10_000
 ASKED = ("move", "move", "move", "hold", "scale", "guide", "resume", "stop", "reset")

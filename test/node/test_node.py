@@ -21,8 +21,8 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.control import Mode
 from rnea_control.control.feasibility import MEASURED_STATES
 from rnea_control.dynamics import Workspace, gravity
+from rnea_control.loop.loop_records import LoopStatistics
 from rnea_control.model import RobotModel
-from rnea_control.ros.loop_records import LoopStatistics
 
 ZERO, GOAL = [0.0, 0.0], [0.5, -0.5]
 WAY = trajectory(JOINTS, [(1.0, GOAL, ZERO)])

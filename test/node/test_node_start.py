@@ -20,10 +20,10 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.control import Waypoint
+from rnea_control.loop.loop_records import PERIOD_JITTER, STATE_INTERVAL
 from rnea_control.node import control_loop
 from rnea_control.node.configured import NO_CLOCK
 from rnea_control.ros import raw_subscription
-from rnea_control.ros.loop_records import PERIOD_JITTER, STATE_INTERVAL
 from rnea_control.ros.rcl_calls import Proof
 
 NUMBERS = itertools.count()

@@ -24,9 +24,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
-from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError
+from rnea_control.loop.handover import Handover, HandoverTimes
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
 from rnea_control.ros.conventions import LATCHED, NEWEST

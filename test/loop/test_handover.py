@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from handover_world import publishes
 
-from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Handover, HandoverTimes, Phase
-from rnea_control.control.lease import FRESH_STATES
+from rnea_control.loop.handover import LONGEST_UNHEARD, UNHEARD, Handover, HandoverTimes, Phase
+from rnea_control.loop.lease import FRESH_STATES
 
 PERIOD = 0.001
 

@@ -21,15 +21,15 @@ from rclpy.guard_condition import GuardCondition
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import Controller
-from rnea_control.control.handover import Handover
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.jit.linking import barrier
+from rnea_control.loop import native_loop as native
+from rnea_control.loop.handover import Handover
+from rnea_control.loop.loop_records import AppliedTorque, DeferredLog, LoopStatistics
+from rnea_control.loop.loop_state import LoopState
+from rnea_control.loop.state_intake import StateIntake
 from rnea_control.messages.cdr import decoding
-from rnea_control.messages.state_intake import StateIntake
-from rnea_control.ros import native_loop as native
 from rnea_control.ros.effort_command import Command
-from rnea_control.ros.loop_records import AppliedTorque, DeferredLog, LoopStatistics
-from rnea_control.ros.loop_state import LoopState
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import BESIDE, RclTable, Taken, last_error
 from rnea_control.ros.rclpy_internals import RCLError

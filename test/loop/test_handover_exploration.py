@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 from handover_world import CONTROLLER, REAL, SENTINEL, World, beginning, explore, guarded
 
-from rnea_control.control import lease
-from rnea_control.control.handover import Handover, HandoverTimes
-from rnea_control.control.lease import Lease, judge_absence
+from rnea_control.loop import lease
+from rnea_control.loop.handover import Handover, HandoverTimes
+from rnea_control.loop.lease import Lease, judge_absence
 
 EVENTS = int(os.environ.get("EVENTS", "2"))
 

@@ -11,7 +11,7 @@ the rules of docs/handover.md; lease.py has what every tick asks of them:
 - An owner may hear one command of the other, of a process that was stopped between `may_answer`
   and publishing; one that was away yields at the first. Two never alternate.
 
-test/control/test_handover_exploration.py explores all interleavings of two such machines.
+test/loop/test_handover_exploration.py explores all interleavings of two such machines.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-from rnea_control.control import lease
-from rnea_control.control.lease import Lease
+from rnea_control.loop import lease
+from rnea_control.loop.lease import Lease
 
 
 class Phase(Enum):

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnea_control.ros import loop_records
-from rnea_control.ros.loop_records import (
+from rnea_control.loop import loop_records
+from rnea_control.loop.loop_records import (
     REMEMBERED,
     AppliedTorque,
     DeferredLog,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rnea_control.messages.state_intake import (
+from rnea_control.loop.state_intake import (
     MOST_MISSED,
     StateIntake,
     follow,

@@ -14,22 +14,22 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, RecordArray
-from rnea_control.control import layout, lease, step
+from rnea_control.control import layout, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.layout import Arm, State
-from rnea_control.control.lease import Lease
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP, withdraw
 from rnea_control.control.step import RequestArrays, StepArrays
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import barrier, fence
-from rnea_control.messages import state_intake
+from rnea_control.loop import lease, state_intake
+from rnea_control.loop.lease import Lease
+from rnea_control.loop.loop_records import AppliedArrays, StatisticsArrays, note, record
+from rnea_control.loop.loop_state import NOTHING, SERVED, WAITS, LoopState
+from rnea_control.loop.state_intake import Intake, IntakeArrays
 from rnea_control.messages.cdr import HEADER, LITTLE_ENDIAN, goes_to
 from rnea_control.messages.joint_state import decode_state
-from rnea_control.messages.state_intake import Intake, IntakeArrays
 from rnea_control.ros import rcl_calls as rcl
-from rnea_control.ros.loop_records import AppliedArrays, StatisticsArrays, note, record
-from rnea_control.ros.loop_state import NOTHING, SERVED, WAITS, LoopState
 
 # Why it has ended: somebody asks for the loop; a state is unusual; no state has come for long, or
 # the arm may not be commanded meanwhile; the arm is another's now; a step has refused a state;
