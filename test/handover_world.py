@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TypeVar
 
+from rnea_control.loop import lease
 from rnea_control.loop.handover import Handover, HandoverTimes, Phase
 from rnea_control.loop.lease import Lease
 
@@ -381,7 +382,7 @@ def publishes(handover: Handover, now: float) -> bool:
     """Whether a command is published."""
     allowed = handover.may_answer(now)
     if allowed:
-        handover.answered(now)
+        lease.answered(handover.lease, now)
     return allowed
 
 

@@ -210,20 +210,9 @@ class ArmLoop:
         return self.shared.state_timeout
 
     def _place(self, stamp: int, now: float, time: float, last: FloatArray) -> bool:
-        """Sets the time of the state that was taken last, as machine code does; whether time has
-        advanced. In simulated time it does while the arm moves, though the stamps are late.
-
-        Args:
-            stamp: of the state [ns].
-            now: its arrival by the steady clock [s].
-            time: by which the time goes on [s]; NaN: by the stamps.
-            last: positions of the state before, shape (nv,).
-        """
-        gap, states = self.states.gap(stamp), self.states
-        moved = gap > 0.0 or bool((states.q != last).any())
-        step = self.shared.period if moved and not self.system_time else 0
-        states.place(stamp, now, time, step)
-        return gap != 0.0 or step > 0
+        """As `native_loop.place`; `last`: positions of the state before, shape (nv,)."""
+        states, moved = self.states, bool((self.states.q != last).any())
+        return bool(native.place(self.shared, states.intake, stamp, now, time, moved))
 
     def _limit_rate(self, t: float, now: float) -> None:
         """Has the rate limit count no more time for the step at `t` than has passed at `now`, [s];
@@ -245,7 +234,7 @@ class ArmLoop:
             self.controller.withdraw()
             self._say_unpublished(error)
             return True
-        self.handover.answered(now)
+        native.sent(self.shared, self.handover.lease, now)
         self.note_command(message, now)
         return True
 
@@ -268,8 +257,6 @@ class ArmLoop:
 
     def note_command(self, message: object, now: float) -> None:
         """This has just been published."""
-        self.shared.published_at = now
-        native.spend_rate_time(self.shared)
         if self.shared.has_efforts:
             self.applied.note(self.command.torque, now)
 

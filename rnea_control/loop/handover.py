@@ -247,10 +247,6 @@ class Handover:
         """See `lease.may_answer`."""
         return bool(lease.may_answer(self.lease, now))
 
-    def answered(self, now: float) -> None:
-        """See `lease.answered`."""
-        lease.answered(self.lease, now)
-
     def look(self, now: float) -> bool:
         """Whether it takes the arm now; to be called after all that came has been told.
 

@@ -128,6 +128,43 @@ def spend_rate_time(loop: LoopState) -> None:
 
 
 @inlined
+def sent(loop: LoopState, own: Lease, now: float) -> None:
+    """The torque of the last step was published at `now`: it is in force, and renews the lease."""
+    lease.answered(own, now)
+    loop.published_at = now
+    spend_rate_time(loop)
+
+
+@inlined
+def place(
+    loop: LoopState, intake: Intake, stamp: int, now: float, time: float, moved: bool
+) -> bool:
+    """Places the state that was taken last in time; returns true if time advances by it. In
+    simulated time it does while the arm moves, though the stamps are late.
+
+    Args:
+        stamp: stamp of the state [ns].
+        now: arrival of the state by the steady clock [s].
+        time: time of the state [s]; NaN: by its stamp.
+        moved: true if a joint is at another position than in the state before.
+    """
+    gap = state_intake.gap(intake, stamp)
+    least = loop.period if not loop.system_time and (gap > 0.0 or moved) else 0
+    state_intake.place(intake, stamp, now, time, least)
+    return gap != 0.0 or least > 0
+
+
+@inlined
+def measured_times(loop: LoopState, intake: Intake, age: float) -> tuple[float, float]:
+    """Time since the state before, and age of the state, [s]; NaN where a clock that is not the
+    system's makes the stamps."""
+    interval = intake.interval
+    if not loop.system_time:
+        interval = age = math.nan
+    return interval, age if 0.0 <= age < LONGEST_AGE else math.nan
+
+
+@inlined
 def _command(
     calls: IntArray,
     loop: LoopState,
@@ -148,9 +185,7 @@ def _command(
         loop.unpublished += 1
         withdraw(state)
         return True
-    lease.answered(own, now)
-    loop.published_at = now
-    spend_rate_time(loop)
+    sent(loop, own, now)
     if loop.has_efforts:
         note(applied, tau, now)
     return True
@@ -377,10 +412,7 @@ def answer(
     intake, q, v = states.intake[0], states.rows[0], states.rows[1]
     low, high = publisher
     state_intake.follow(intake, count, True, low, high, now)
-    least = 0
-    if not loop.system_time and (state_intake.gap(intake, stamp) > 0.0 or _moved(arrays.state, q)):
-        least = loop.period
-    state_intake.place(intake, stamp, now, math.nan, least)
+    place(loop, intake, stamp, now, math.nan, _moved(arrays.state, q))
     lease.hear_state(own, intake.time, now, float(count))
     if not lease.may_answer(own, now):
         lease.hear_nothing(own, now)
@@ -394,11 +426,7 @@ def _count(
     loop: LoopState, statistics: StatisticsArrays, intake: Intake, age: float, duration: float
 ) -> None:
     """Counts a tick that took `duration` [s], for a state that was `age` [s] old at its begin."""
-    interval = intake.interval
-    if not loop.system_time:
-        interval = age = math.nan
-    if not 0.0 <= age < LONGEST_AGE:
-        age = math.nan  # the stamps are of another clock
+    interval, age = measured_times(loop, intake, age)
     record(statistics, duration, age + duration, interval, intake.period, intake.missed)
     loop.ticks += 1
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rnea_control.control import Event, Mode, SupervisionSettings
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.loop import native_loop as native
-from rnea_control.loop.native_loop import LONGEST_AGE, PREDICTION_PERIOD
+from rnea_control.loop.native_loop import PREDICTION_PERIOD
 from rnea_control.loop.state_intake import AnothersState
 from rnea_control.messages.cdr import CdrError, boolean, decoding
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
@@ -246,10 +246,7 @@ class PythonTicks(SharedArm):
 
     def _record(self, taken_at: float, age: float) -> None:
         states = self.states
-        # Where another clock makes the stamps, the steady one tells nobody's lateness.
-        interval = states.interval if self.system_time else math.nan
-        if not 0.0 <= age < LONGEST_AGE:
-            age = math.nan  # the stamps are of another clock
+        interval, age = native.measured_times(self.shared, states.intake, age)
         duration = time.monotonic() - taken_at
         missed = 0 if self._idles else states.missed
         self.statistics.record(duration, age + duration, interval, states.period, missed)
