@@ -12,7 +12,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGES = """analysis commands compiled demo dynamics identification jit messages model
-    parameters simulation spatial loop/state_intake.py trajectory_client.py"""
+    parameters simulation spatial loop/handover.py loop/lease.py
+    loop/loop_records.py loop/loop_state.py loop/native_loop.py loop/state_intake.py
+    trajectory_client.py"""
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
 OF_NODE = "configured interfaces state_topics trajectory_action trajectory_input trajectory_state"
 CHECKED += [REPOSITORY / f"rnea_control/node/{name}.py" for name in OF_NODE.split()]

@@ -1,7 +1,7 @@
-"""`ArmLoop`: what the loops of controller and sentinel have in common.
+"""`ArmLoop`: base class of the loops of controller and sentinel.
 
-Each takes states, computes torques and commands them while the arm is its own: by machine code
-(native_loop.py) as long as states are usual ones, and else in Python.
+A loop takes joint states, computes torques, and commands them while it owns the arm: by machine
+code (native_loop.py) as long as states are usual ones, and else in Python.
 """
 
 from __future__ import annotations
@@ -37,33 +37,36 @@ from rnea_control.ros.real_time import RealTime
 
 
 class ArmLoop:
-    """The base class of a loop.
+    """Base class of a loop.
 
-    One thread answers states, others may ask the loop for something: between two ticks, as they
-    hold `lock` then, or while it is `paused`. Machine code does not hold the lock, and serves what
-    they ask the controller for.
+    One thread answers states. Other threads change the loop between two ticks, while they hold
+    `lock`, or while it is `paused`. Machine code does not hold the lock; it serves requests to the
+    controller between two ticks.
 
-    A subclass has `answer_next`, which answers the next state, or those that machine code
-    answers, or that none comes; and `fail`, which ends for good after a bug in this program.
+    A subclass has `answer_next`, which answers the next state, or the states that machine code
+    answers, or their absence; and `fail`, which ends the loop after a bug in this program.
 
     Args:
         controller: computes the torques.
-        command: publishes them.
-        handover: who commands the arm, this loop or another node.
-        silence: as of `StateIntake`, [s].
-        times: the rows of `times` that are settings, [s].
-        clock, logger: of the node; the former a `NodeClock`, or one that is used like it.
+        command: publishes the torques.
+        handover: decides whether this loop or another node commands the arm.
+        silence: time without messages of a publisher after which another publisher of joint states
+            is followed, [s].
+        times: initial values of fields of `LoopState`, by name, [s].
+        clock: clock of the node, a `NodeClock` or a clock with the same interface.
+        logger: logger of the node.
 
     Attributes:
-        states: those that came.
-        shared: with machine code.
-        kinds: of the subscriptions beside that of the states, see native_loop.py.
-        stops: emergency stops, see native_loop.py.
-        statistics, applied: of the ticks and of the last commands.
-        heard: where the states come from, once that is known.
-        names_publishers: whether messages tell who has sent them.
+        states: intake of the joint states.
+        shared: data that machine code and Python share.
+        kinds: kinds of the subscriptions beside the joint states, see native_loop.py.
+        stops: emergency stops for Python, records as in native_loop.py.
+        statistics: histograms and counts of the ticks.
+        applied: the last commands.
+        heard: subscription to the joint states, once it exists.
+        names_publishers: true if messages carry the GID of their publisher.
         log: messages of the ticks.
-        failure: the bug that ended the loop; empty without one.
+        failure: traceback of the bug that ended the loop; empty without one.
     """
 
     heard: RawSubscription
@@ -88,13 +91,13 @@ class ArmLoop:
         for name, value in times.items():
             setattr(self.shared, name, value)
         self.kinds = np.zeros(native.MOST_KINDS, dtype=np.int64)
-        self.stops = np.zeros((native.MOST_STOPS, 3), dtype=np.int64)
+        self.stops = native.Stop.several(native.MOST_STOPS)
         self.lock = threading.Lock()
         self.log = DeferredLog(logger)
         self._clock = clock
         self._message = np.zeros(native.LONGEST_MESSAGE, dtype=np.uint8)
         self._table: RclTable | None = None  # None where machine code may not answer states
-        self._ticks_before = 0  # machine code had answered so many states when it ran last
+        self._ticks_before = 0  # value of `shared.ticks` when machine code began last
         self._thread: threading.Thread | None = None
         self._stopping = False
         controller.post = partial(native.post, self.shared, controller.serve)
@@ -108,11 +111,11 @@ class ArmLoop:
 
     @property
     def speed(self) -> float:
-        """Of the fastest joint in the last state, [rad/s] or [m/s]."""
+        """Speed of the fastest joint in the last state, [rad/s] or [m/s]."""
         return float(np.abs(self.states.v).max())
 
     def is_usual(self) -> bool:
-        """Whether it would simply answer the next state."""
+        """True if a usual state needs no decision of Python."""
         return True
 
     # Its thread.
@@ -124,13 +127,13 @@ class ArmLoop:
         kinds: tuple[int, ...],
         own: bytes | None = None,
     ) -> None:
-        """The thread takes states from here; machine code too, where that is possible.
+        """Takes states from a subscription from now on, by machine code where that is possible.
 
         Args:
-            heard: the states, and others beside them.
-            wake: is triggered when there is news: a message in the log, or of machine code.
-            kinds: of the further subscriptions; see native_loop.py.
-            own: the GID of the publisher of the commands, if these are heard as well.
+            heard: subscription to the joint states, and subscriptions beside them.
+            wake: guard condition that is triggered by a log message, or by machine code.
+            kinds: kinds of the subscriptions beside the joint states; see native_loop.py.
+            own: GID of the own publisher of commands, if commands are received as well.
         """
         self.heard, self.log.wake = heard, wake.trigger
         heard.on_failure = self.note_untaken
@@ -146,8 +149,8 @@ class ArmLoop:
             self._table.publish_by(self.command.publisher, self.command.message.memory, wake)
 
     def begin(self, name: str, real_time: RealTime) -> None:
-        """Answers states in a thread of its own until `end`; returns once that is set up. What it
-        raises is a bug, by which the loop fails: motors must not keep a moving arm's torque."""
+        """Answers states in a thread of its own until `end`; returns once that is set up. An
+        exception in it is a bug, and the loop fails: motors must not keep a moving arm's torque."""
         ready = threading.Event()
         self._stopping = False
 
@@ -179,7 +182,7 @@ class ArmLoop:
 
     @property
     def system_time(self) -> bool:
-        """Whether the steady clock tells when states are missing: time is not simulated."""
+        """True if the steady clock shows when states are missing: time is not simulated."""
         return self.shared.system_time
 
     def look_at_clock(self) -> None:
@@ -278,7 +281,7 @@ class ArmLoop:
 
     @property
     def runs_natively(self) -> bool:
-        """Whether machine code answers states now."""
+        """True while machine code answers states."""
         return self.shared.runs
 
     @contextmanager
@@ -307,7 +310,7 @@ class ArmLoop:
         return self.consistent(read)
 
     def may_run_natively(self) -> bool:
-        """Whether machine code may answer the next state."""
+        """True if machine code may answer the next state."""
         return bool(
             self._table is not None
             and not self._stopping
@@ -318,8 +321,9 @@ class ArmLoop:
         )
 
     def run_natively(self) -> tuple[int, Taken | None]:
-        """Answers states, in place of a wait for the next one; why it has ended, and the message
-        that is still to be looked at. What rcl did not take or publish is logged."""
+        """Answers states by machine code, in place of a wait for the next state; returns the reason
+        for which it has ended, and the message that Python has to interpret. Messages that rcl did
+        not take or publish are logged."""
         shared, states, table = self.shared, self.states, self._table
         unpublished = self.unpublished
         with self.lock:
@@ -332,7 +336,7 @@ class ArmLoop:
                 *(self.statistics.arrays, self.applied.arrays, self.stops, self._message),
             )
             self._ticks_before = shared.ticks
-            # Whatever Python has begun: that it comes to rest is told.
+            # Also the end of a motion that Python has begun is reported.
             shared.under_way = shared.runs = True
         try:
             reason = native.run(*arrays)

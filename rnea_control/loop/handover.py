@@ -4,12 +4,12 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
 the rules of docs/handover.md; lease.py has what every tick asks of them:
 
 - Ownership is a lease. The owner asks `may_answer` right before it publishes, and proves by
-  `hear_nothing` that it is awake while no state comes; who was away for longer yields, unless a
-  fresh state tells that the hardware was away as well.
-- The other one listens, and takes the arm after a silence by the steady clock and by the stamps.
-  All waits of the two differ by more than a message takes, so that they never end together.
-- An owner may hear one command of the other, of a process that was stopped between `may_answer`
-  and publishing; one that was away yields at the first. Two never alternate.
+  `hear_nothing` that it is awake while no state arrives. An owner that was away for longer yields,
+  unless a fresh state shows that the hardware was away as well.
+- The other side listens, and takes the arm after a silence by the steady clock and by the stamps.
+  All waits of the two sides differ by more than a message takes, so that they never end together.
+- An owner may receive one command of the other side, from a process that was stopped between
+  `may_answer` and publishing; an owner that was away yields at the first. They never alternate.
 
 test/loop/test_handover_exploration.py explores all interleavings of two such machines.
 """
@@ -34,9 +34,8 @@ class Phase(Enum):
 
 
 _PHASES = tuple(Phase)  # by the numbers of lease.py
-# The mode of a sentinel that seems to be there and was not heard yet, and for how long a controller
-# that starts waits to hear it, [s].
-UNHEARD, LONGEST_UNHEARD = "unheard", 5.0
+UNHEARD = "unheard"  # mode of a sentinel that was discovered, and has not published a mode yet
+LONGEST_UNHEARD = 5.0  # time for which a controller that starts waits for that mode [s]
 # How long after a revocation in vain there is no other, [s].
 REVOCATION_PAUSE = 1.0
 # For how long the sentinel leaves the arm to a node that knows no hand-over, [s].
@@ -52,7 +51,7 @@ class HandoverTimes:
     # How long it waits in place of `timeout` after it has yielded: as its lease ran out, or else.
     recovery: float
     grace: float
-    awake: float = 0.005  # who listens was away if it was for longer; that time is no silence
+    awake: float = 0.005  # longest pause of a listening side that counts as silence
     arming: float = 0.0  # for how long commands must come without a pause before `timeout` counts
     yielding: float = 0.05  # how long the other may go on after it has been asked to yield
     # How many new states must come before silence counts: fewer than in 15 ms at 1 kHz, and more
@@ -61,7 +60,7 @@ class HandoverTimes:
     revokes: bool = False  # whether it asks the other to yield; else it yields itself
     accept: float = 0.1  # how old a request to be given the arm may be when it is received
     simulated: bool = False  # whether the stamps may stand still, or run as they like
-    # Absence after which a process started meanwhile takes this one for dead.
+    # Absence after which a process that was started meanwhile takes this process for dead.
     longest_absence: float = math.inf
     # Silence after such an absence that lets the owner command again: time for discovery.
     rediscovery: float = 0.0
@@ -114,7 +113,7 @@ class Handover:
     Attributes:
         lease: its facts.
         contested: whether the other went on commanding after it was asked to yield.
-        strays: commands of the other that came while this one owned the arm.
+        strays: commands of the other side that arrived while this side owned the arm.
     """
 
     def __init__(self, times: HandoverTimes) -> None:
@@ -160,23 +159,23 @@ class Handover:
 
     @property
     def commanding(self) -> bool:
-        """Whether it owns the arm."""
+        """True if it owns the arm."""
         return self.lease.phase == lease.COMMANDING
 
     @property
     def lost_by_pause(self) -> bool:
-        """Whether this side lost the arm as it, or its commands, were held up: the other side may
-        give the arm back once that is over. False after a revocation."""
+        """True if this side lost the arm because it, or its commands, were held up: the other side
+        may give the arm back once that is over. False after a revocation."""
         return self.phase is Phase.guarding and self.lease.reason in lease.PAUSES
 
     @property
     def won_by_silence(self) -> bool:
-        """Whether this side owns the arm because no command of the other side came."""
+        """True if this side owns the arm because no command of the other side arrived."""
         return self.commanding and self.lease.reason == lease.SILENCE
 
     @property
     def guarded(self) -> bool:
-        """Whether the other might take the arm."""
+        """True if the other side may take the arm."""
         return self.lease.guarded
 
     def hear_state(self, stamp: float, now: float, number: int | None = None) -> None:
@@ -210,7 +209,7 @@ class Handover:
             lease.listen(self.lease, now, self._wait)
 
     def miss_commands(self, now: float) -> None:
-        """No command could be heard until now: that was no silence."""
+        """No command could be received until now: that was no silence."""
         lease.listen(self.lease, now, self.lease.silence)
 
     def hear_foreign(self, now: float, node: str) -> None:
@@ -237,7 +236,7 @@ class Handover:
         if self._unheard and self.phase is Phase.guarding and label != UNHEARD:
             self.start(now, alone=not guarded)
         self._unheard = label == UNHEARD
-        if label or not self.lease.was_away:  # else it was not there to hear the sentinel
+        if label or not self.lease.was_away:  # else it could not receive the mode
             self.lease.guarded = guarded
             self.lease.alone = not label
         if label == "revoking":
@@ -248,10 +247,9 @@ class Handover:
         return bool(lease.may_answer(self.lease, now))
 
     def look(self, now: float) -> bool:
-        """Whether it takes the arm now; to be called after all that came has been told.
+        """True if it takes the arm now: then the caller catches the arm, and commands from now on.
 
-        It must be asked more often than once a lease. When this is true, the caller catches the arm
-        and commands from now on.
+        Call it after all that has arrived was passed on, and more often than once a lease.
         """
         own = self.lease
         away = now - own.looked_at
@@ -341,14 +339,14 @@ class Handover:
         self._change(lease.REVOKING, reason)
 
     def _has_passed(self, now: float, wait: float) -> bool:
-        """Whether it has listened for so long, and so many states."""
+        """True if it has listened for the time `wait`, and for the least number of states."""
         own = self.lease
         if own.silent_states < self.times.states:
             return False
         return self._over(now, own.silent_since, own.silent_since_stamp, wait)
 
     def _over(self, now: float, since: float, since_stamp: float, duration: float) -> bool:
-        """Whether the steady clock and the stamps have both advanced by more than this."""
+        """True if the steady clock and the stamps have both advanced by more than `duration`."""
         return now - since > duration and self.lease.stamp - since_stamp > duration
 
     @property

@@ -12,7 +12,10 @@ from rnea_control.jit.inlining import inlined
 from rnea_control.jit.record import Record
 
 # Phases of a side.
-IDLE, GUARDING, REVOKING, COMMANDING = range(4)
+IDLE = 0  # neither commands nor listens
+GUARDING = 1  # listens to the commands of the other side
+REVOKING = 2  # asks the other side to yield
+COMMANDING = 3  # owns the arm
 
 
 class Lease(Record):
@@ -27,7 +30,7 @@ class Lease(Record):
     guarded: bool = False  # the other side may take the arm
     alone: bool = False  # no other side exists
 
-    stamp: float = math.nan  # of the newest joint state
+    stamp: float = math.nan  # stamp of the newest joint state
     number: float = -1.0  # its publisher's count of it; -1 where that is not known
 
     # A side that listens.
@@ -42,20 +45,20 @@ class Lease(Record):
     # A side that owns the arm.
     has_commanded: bool = False
     awake_at: float = 0.0  # last time at which it was known to be awake
-    commanded_stamp: float = math.nan  # of the joint state that its last command answered
+    commanded_stamp: float = math.nan  # stamp of the joint state that its last command answered
     commanded_number: float = -1.0  # number of that joint state
     clock_minus_stamp: float = math.nan  # steady clock minus stamp at its last command [s]
 
     # An owner that was paused.
     was_away: bool = False  # it does not know yet for how long
-    evidence_stamp: float = math.nan  # of the last joint state since it is awake again
+    evidence_stamp: float = math.nan  # stamp of the last joint state since it is awake again
     evidence_at: float = 0.0  # arrival of that joint state
     in_time: float = 0.0  # joint states in a row that arrived in time since then
     woke_at: float = 0.0  # time at which it was awake again
     stale: float = 0.0  # joint states since then that had waited
 
     # Constants; see `HandoverTimes` [s].
-    duration: float = 0.0  # of the lease
+    duration: float = 0.0  # duration of the lease
     recovery: float = 0.0
     grace: float = 0.0
     awake: float = 0.0
@@ -66,9 +69,12 @@ class Lease(Record):
 
 
 # Reasons of a phase that a tick finds; handover.py has the words for them.
-OTHER_REASON, WAS_AWAY_FOR, NO_STATE_TELLS, REVOKED = range(4)
+OTHER_REASON = 0
+WAS_AWAY_FOR = 1  # the owner was paused for longer than its lease
+NO_STATE_TELLS = 2  # the owner was paused, and no joint state shows for how long
+REVOKED = 3  # the sentinel asked the controller to yield
 # Reasons that only Python finds, beside `OTHER_REASON`.
-OVERTAKEN = 4  # commands of the other side arrived while this one owned the arm
+OVERTAKEN = 4  # commands of the other side arrived while this side owned the arm
 SILENCE = 5  # no command of the other side arrived
 # Reasons by which an owner loses the arm to a pause: its own, or that of its commands on their way.
 PAUSES = (WAS_AWAY_FOR, NO_STATE_TELLS, OVERTAKEN)
@@ -128,8 +134,8 @@ def is_fresh(lease: Lease, stamp: float, now: float, within: bool) -> bool:
 
 @inlined
 def recovery(lease: Lease, now: float) -> float:
-    """Silence after which an owner that was paused commands again [s]. After an absence in which
-    another process may have been started in its place, that one must be discovered first."""
+    """Silence after which an owner that was paused commands again [s]. If a process may have been
+    started in its place during the absence, that process must be discovered first."""
     replaced = now - lease.awake_at > lease.longest_absence
     return max(lease.recovery, lease.rediscovery) if replaced else lease.recovery
 
@@ -137,7 +143,7 @@ def recovery(lease: Lease, now: float) -> float:
 @inlined
 def judge_absence(lease: Lease, stamp: float, now: float) -> None:
     """Takes from a joint state for how long the arm was without a command."""
-    passed = lease.number - lease.commanded_number  # of the one publisher that counts
+    passed = lease.number - lease.commanded_number  # only one publisher is followed
     within = 0.0 <= stamp - lease.commanded_stamp <= lease.duration
     if lease.number >= 0.0 and lease.commanded_number >= 0.0:
         long = now - lease.awake_at > lease.duration + 0.5 * lease.awake
@@ -162,7 +168,7 @@ def hear_state(lease: Lease, stamp: float, now: float, number: float) -> None:
     """Notes that a joint state was taken. Call before anything is decided from it.
 
     Args:
-        stamp: of the joint state [s].
+        stamp: stamp of the joint state [s].
         now: steady clock [s].
         number: its publisher's count of it, -1 where that is not known.
     """

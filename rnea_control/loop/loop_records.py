@@ -1,8 +1,11 @@
-"""What the ticks of a loop leave to other threads: histograms of their times, and the last torques,
-by which the age of the one that the robot applies is found, in memory that is allocated once; and
-log messages, as a log call writes to the console, a file and a topic: a tick has no time for that.
+"""Data that the ticks of a loop leave to other threads, in memory that is allocated once.
 
-Every bin is 2.3 % wide, from 1 us to 10 s; values outside count into the first or the last one.
+These are histograms of the ticks' times, and the last torques, which show the age of the torque
+that the robot applies. Log messages are queued, as a log call writes to the console, a file and a
+topic: a tick has no time for that.
+
+Every bin of a histogram is 2.3 % wide, from 1 us to 10 s; values outside are counted in the first
+or the last bin.
 """
 
 from __future__ import annotations
@@ -25,8 +28,11 @@ BINS_PER_DECADE = 100
 SHORTEST = 1e-6
 BINS = 7 * BINS_PER_DECADE
 
-# Rows of the histograms.
-TICK_DURATION, STATE_AGE, PERIOD_JITTER, STATE_INTERVAL = range(4)
+# Rows of the histograms; see `LoopStatistics`.
+TICK_DURATION = 0
+STATE_AGE = 1
+PERIOD_JITTER = 2
+STATE_INTERVAL = 3
 NAMES = ("tick duration", "state age", "period jitter", "time between states")
 
 # How many commands are remembered: a second at 1 kHz.
@@ -49,23 +55,23 @@ LOG: dict[str, Callable[[Any, str], object]] = {
 class _LeftOut(NamedTuple):
     """Messages of one kind that came within a second of a logged one."""
 
-    severity: str  # of the last one
-    text: str  # of the last one
-    count: int
+    severity: str  # severity of the last message
+    text: str  # text of the last message
+    count: int  # number of messages
 
 
 class Counts(Record):
-    """Counts of states."""
+    """Counts of joint states and of trajectories."""
 
-    late: int = 0  # that came more than half a period after they were due
-    missed: int = 0  # that the publisher counted before an answered one, and the loop never took
-    foreign: int = 0  # of another publisher than the one that is followed
-    dropped: int = 0  # trajectories, as the states' stamps went back or jumped
+    late: int = 0  # states that arrived more than half a period after they were due
+    missed: int = 0  # states that were never taken, by the sequence numbers
+    foreign: int = 0  # states of publishers that are not followed
+    dropped: int = 0  # trajectories that ended as the stamps went back or jumped
 
 
 @group(histograms="i8[:,::1]", largest="f8[::1]", counts="Counts[::1]")
 class StatisticsArrays(NamedTuple):
-    """What machine code records into."""
+    """Arrays in which ticks are counted."""
 
     histograms: IntArray
     largest: FloatArray
@@ -74,7 +80,7 @@ class StatisticsArrays(NamedTuple):
 
 @group(torques="f8[:,::1]", times="f8[::1]", place="i8[::1]")
 class AppliedArrays(NamedTuple):
-    """What machine code notes torques in."""
+    """Arrays in which torques are noted."""
 
     torques: FloatArray
     times: FloatArray
@@ -168,9 +174,9 @@ def record(
     """Counts one tick, with those of its measurements [s] that are not NaN; allocates nothing.
 
     Args:
-        arrays: of a `LoopStatistics`, which describes the measurements.
-        period: from the stamp of the state before to this one's.
-        missed: states that were missed right before it.
+        arrays: arrays of a `LoopStatistics`, which describes the measurements.
+        period: difference of the stamps of the state before and of this state.
+        missed: number of states that were missed right before this state.
     """
     for row, value in enumerate((duration, age, abs(interval - period), interval)):
         if math.isnan(value):
@@ -191,7 +197,7 @@ class AppliedTorque:
     """The last commands, to find the one that the robot has applied.
 
     Hardware in simulation, and some drives, report the commanded torque as measured effort. One
-    thread calls `note`, another one `age`.
+    thread calls `note`, a different thread `age`.
 
     Args:
         joints: how many there are.

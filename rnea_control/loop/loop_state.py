@@ -1,4 +1,4 @@
-"""What a loop's machine code (native_loop.py) and Python share."""
+"""State of a loop that its machine code (native_loop.py) and Python share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import math
 from rnea_control.jit.record import Record
 
 # States of a request to machine code.
-NOTHING, WAITS, SERVED = range(3)
+NOTHING = 0  # there is none
+WAITS = 1  # it is to be carried out
+SERVED = 2  # it was carried out
 
 
 class LoopState(Record):
@@ -18,14 +20,14 @@ class LoopState(Record):
     interruptions: int = 0  # threads that want machine code to stop
     sequence: int = 0  # odd while machine code writes what others read
     request: int = NOTHING
-    answer: int = 0  # of rcl to the last call
-    outcome: int = 0  # of the last step
+    answer: int = 0  # return code of the last call of rcl
+    outcome: int = 0  # result of the last step
 
-    # What machine code reads.
+    # Read by machine code.
     system_time: bool = False  # the steady clock shows when joint states are missing
     has_efforts: bool = False  # joint states have efforts
     ignores_repeated: bool = False  # a repeated stamp tells nothing, unless simulated ones are late
-    period: int = 0  # of the joint states [ns]; 0 until it is known
+    period: int = 0  # period of the joint states [ns]; 0 until it is known
     own_gid_low: int = 0  # GID of the own publisher of commands, in two words
     own_gid_high: int = 0
     sentinel_known: bool = False  # only this publisher's revocation counts:
@@ -37,7 +39,7 @@ class LoopState(Record):
     prediction_period: float = 0.0  # of commands while joint states are missing [s]
     longest_hang: float = math.inf  # for which the interpreter may be blocked [s]
 
-    # What machine code writes.
+    # Written by machine code.
     newest: int = 0  # which of the two messages is the newest joint state
     ticks: int = 0  # joint states answered
     unpublished: int = 0  # commands that rcl did not publish

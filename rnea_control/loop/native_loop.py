@@ -1,9 +1,11 @@
-"""The control loop without the interpreter: a loop's ticks as machine code, and the way in for what
-Python asks between two of them.
+"""The ticks of a loop as machine code, and requests of Python between two ticks.
 
-It waits, takes, decodes, steps, publishes and counts, and holds no lock of Python, as long as
-states are usual ones. Any other state ends the loop: its bytes go to Python, which does the rest.
-Performs no allocation.
+`run` waits for joint states, takes and decodes them, steps, publishes and counts, without the
+interpreter's lock, as long as each state is a usual one. It ends at any other state, whose bytes
+Python then interprets. It performs no allocation.
+
+`answer` and `answer_nothing` decide about a state, and about its absence; `run` adds the calls of
+rcl.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from rnea_control.control.step import RequestArrays, StepArrays
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import barrier, fence
+from rnea_control.jit.record import Record
 from rnea_control.loop import lease, state_intake
 from rnea_control.loop.lease import Lease
 from rnea_control.loop.loop_records import AppliedArrays, StatisticsArrays, note, record
@@ -31,35 +34,42 @@ from rnea_control.messages.cdr import HEADER, LITTLE_ENDIAN, goes_to
 from rnea_control.messages.joint_state import decode_state
 from rnea_control.ros import rcl_calls as rcl
 
-# Why it has ended: somebody asks for the loop; a state is unusual; no state has come for long, or
-# the arm may not be commanded meanwhile; the arm is another's now; a step has refused a state;
-# another one commands; rcl has not taken a message, or not published the command.
-REQUESTED, UNUSUAL, SILENT, YIELDED, REFUSED, COMMANDED, FAILED = range(7)
-# After these the last state was stepped.
-STEPPED = (YIELDED, REFUSED)
-# Further verdicts on a state, or on none: there is a torque for it; there is none; states are not
-# missing yet.
-ANSWERED, NO_TORQUE, NOT_MISSING = range(7, 10)
-# Kinds of subscriptions beside that of the states: to emergency stops, to the sentinel's mode, and
-# to the commands.
-STOP, MODE, COMMAND = range(3)
+# Reasons for which `run` ends.
+REQUESTED = 0  # a thread wants the loop to stop
+UNUSUAL = 1  # a state that Python has to interpret
+SILENT = 2  # joint states are missing for long, or the lease allows no command meanwhile
+YIELDED = 3  # the arm belongs to the other side now
+REFUSED = 4  # a step refused a state
+COMMANDED = 5  # another node commands the arm
+FAILED = 6  # rcl did not take a message, or did not publish the command
+STEPPED = (YIELDED, REFUSED)  # reasons after which the last state was stepped
+# Verdicts of `answer` and `answer_nothing` beside these.
+ANSWERED = 7  # there is a torque to publish
+NO_TORQUE = 8
+NOT_MISSING = 9  # the next state is not overdue
 
-# Of an emergency stop: 1 if it was pressed, 0 if released, -1 if the message is none, and the words
-# of its publisher's GID. So many are kept.
-PRESSED, GID_LOW, GID_HIGH = range(3)
-MOST_STOPS = 64
-MOST_KINDS = 5  # subscriptions beside that of the states
-# For messages beside the states.
-LONGEST_MESSAGE = 4096
+# Kinds of subscriptions beside the joint states.
+STOP = 0  # emergency stops
+MODE = 1  # the sentinel's mode
+COMMAND = 2  # commands
 
-# The mode in which the sentinel asks for the arm, as a transition's label.
-REVOKING = tuple(b"revoking\0")
-# How often a torque is commanded while no state comes, or none that can be used, [s].
-PREDICTION_PERIOD = 0.001
-# States that seem to be older than this were stamped by another clock, [s].
-LONGEST_AGE = 1.0
-# Between looks of Python at the loop, [s].
-POLL = 5e-5
+MOST_STOPS = 64  # emergency stops that are kept for Python
+MOST_KINDS = 5  # subscriptions beside the joint states
+LONGEST_MESSAGE = 4096  # longest message beside the joint states [bytes]
+
+REVOKING = tuple(b"revoking\0")  # label of the mode in which the sentinel requests the arm
+PREDICTION_PERIOD = 0.001  # period of commands while no usable joint state arrives [s]
+LONGEST_AGE = 1.0  # age of a joint state beyond which its stamp is from a different clock [s]
+POLL = 5e-5  # period in which Python checks whether the loop has stopped [s]
+
+
+class Stop(Record):
+    """A message on the topic of the emergency stop."""
+
+    pressed: int = -1  # 1 pressed, 0 released, -1 not a Bool
+    gid_low: int = 0  # GID of the publisher, in two words
+    gid_high: int = 0
+
 
 T = TypeVar("T")
 
@@ -123,7 +133,7 @@ def rate_time(loop: LoopState, now: float, dt: float) -> float:
 
 @inlined
 def spend_rate_time(loop: LoopState) -> None:
-    """The torque for which `rate_time` was called last has left."""
+    """Spends the time of the last call of `rate_time`, as its torque was published."""
     loop.rate_at, loop.rate_credit = loop.next_rate_at, loop.next_rate_credit
 
 
@@ -173,8 +183,8 @@ def _command(
     tau: FloatArray,
     applied: AppliedArrays,
 ) -> bool:
-    """Publishes the torques of the last step, if the arm is still this loop's; returns whether it
-    is. Torques that rcl does not publish are not in force."""
+    """Publishes the torques of the last step if this loop still owns the arm; returns true if it
+    does. Torques that rcl does not publish are not in force."""
     now = rcl.monotonic(calls)
     loop.answer = rcl.OK
     if not lease.may_answer(own, now):
@@ -193,7 +203,7 @@ def _command(
 
 @inlined
 def _tell(calls: IntArray, loop: LoopState, arm: Arm, state: State) -> None:
-    """Wakes those who put into words what steps have found, if there is anything."""
+    """Wakes the executor if a step has found something, or a motion has ended."""
     under_way = state.last_trajectory_time < state.path_end
     if arm.findings != loop.findings_seen or (loop.under_way and not under_way):
         rcl.trigger(calls)
@@ -202,7 +212,7 @@ def _tell(calls: IntArray, loop: LoopState, arm: Arm, state: State) -> None:
 
 @inlined
 def _moved(state: State, q: FloatArray) -> bool:
-    """Whether a joint is elsewhere than when it was measured last."""
+    """True if a joint is at another position than in the last measured state."""
     moved = False
     for j in range(q.shape[0]):
         moved |= q[j] != state.last_position[j]
@@ -211,7 +221,7 @@ def _moved(state: State, q: FloatArray) -> bool:
 
 @inlined
 def _is_sentinel(calls: IntArray, loop: LoopState) -> bool:
-    """Whether the mode that was taken last is that of the sentinel that is followed."""
+    """True if the mode that was taken last is from the sentinel that is followed."""
     low, high = rcl.gid_of(calls)
     is_same = low == loop.sentinel_gid_low and high == loop.sentinel_gid_high
     return is_same or not loop.sentinel_known
@@ -219,17 +229,17 @@ def _is_sentinel(calls: IntArray, loop: LoopState) -> bool:
 
 @inlined
 def _hear_stop(
-    calls: IntArray, loop: LoopState, stops: IntArray, size: int, message: ByteArray
+    calls: IntArray, loop: LoopState, stops: RecordArray, size: int, message: ByteArray
 ) -> bool:
-    """Keeps an emergency stop, for Python; whether it was pressed."""
-    row = stops[loop.stops_received % MOST_STOPS]
-    row[PRESSED] = -1
+    """Keeps an emergency stop for Python; returns true if it was pressed."""
+    stop = stops[loop.stops_received % MOST_STOPS]
+    stop.pressed = -1
     if HEADER < size <= message.shape[0] and message[0] == 0 and message[1] <= LITTLE_ENDIAN:
-        row[PRESSED] = 1 if message[HEADER] != 0 else 0
-    row[GID_LOW], row[GID_HIGH] = rcl.gid_of(calls)
+        stop.pressed = 1 if message[HEADER] != 0 else 0
+    stop.gid_low, stop.gid_high = rcl.gid_of(calls)
     fence()
     loop.stops_received += 1
-    return row[PRESSED] == 1
+    return stop.pressed == 1
 
 
 @inlined
@@ -252,11 +262,11 @@ def _hear_others(
     kinds: IntArray,
     own: Lease,
     arrays: StepArrays,
-    stops: IntArray,
+    stops: RecordArray,
     message: ByteArray,
     now: float,
 ) -> bool:
-    """Takes all messages beside the states; returns whether another one commands the arm."""
+    """Takes all messages beside the states; returns true if another node commands the arm."""
     for i in range(1, calls[rcl.COUNT]):
         kind = kinds[i - 1]
         while rcl.take(calls, i, rcl.BESIDE) == rcl.OK:
@@ -279,7 +289,7 @@ def _hear_others(
 
 @inlined
 def _look_at_interpreter(loop: LoopState, arrays: StepArrays, now: float) -> None:
-    """Brakes a motion that nobody could stop any more, as the interpreter stands still."""
+    """Brakes a motion that no user could stop, as the interpreter is blocked."""
     if loop.hangs or now - loop.attended_at <= loop.longest_hang:
         return
     loop.hangs = True
@@ -360,8 +370,8 @@ def look_at(
     stamp [ns], and its age at `clock` [ns], [s], NaN where that is not known.
 
     Args:
-        size: of the message, in bytes; it is in the buffer of `states` if it is not too long.
-        publisher: words of its GID.
+        size: length of the message [bytes]; `states.data` has the message unless it is longer.
+        publisher: GID of its publisher, in two words.
         now: arrival by the steady clock [s].
     """
     intake, q = states.intake[0], states.rows[0]
@@ -400,9 +410,9 @@ def answer(
     """Answers a usual state: places it in time, and fills `tau` if the lease allows that.
 
     Args:
-        stamp: of the state [ns].
-        count: its publisher's count of it.
-        publisher: words of the publisher's GID.
+        stamp: stamp of the state [ns].
+        count: sequence number of the message.
+        publisher: GID of its publisher, in two words.
         now: arrival by the steady clock [s].
 
     Returns:
@@ -433,7 +443,7 @@ def _count(
 
 @kernel(
     "i8(i8[::1], LoopState[::1], i8[::1], Lease[::1], StepArrays, RequestArrays, IntakeArrays, "
-    "f8[::1], StatisticsArrays, AppliedArrays, i8[:,::1], u1[::1])",
+    "f8[::1], StatisticsArrays, AppliedArrays, Stop[::1], u1[::1])",
     nogil=True,
 )
 def run(
@@ -447,7 +457,7 @@ def run(
     tau: FloatArray,
     statistics: StatisticsArrays,
     applied: AppliedArrays,
-    stops: IntArray,
+    stops: RecordArray,
     message: ByteArray,
 ) -> int:
     """Answers states; returns why it has ended."""

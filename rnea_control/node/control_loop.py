@@ -245,9 +245,10 @@ class ControlLoop(PythonTicks):
                 shared.stops_read = received - native.MOST_STOPS
                 self._hear_stop(True, None)  # one that is forgotten may have been that
             while shared.stops_read < received:
-                pressed, *gid = self.stops[shared.stops_read % native.MOST_STOPS]
+                stop = self.stops[shared.stops_read % native.MOST_STOPS]
                 shared.stops_read += 1
-                self._hear_stop(None if pressed < 0 else bool(pressed), np.array(gid).tobytes())
+                publisher = np.array([stop.gid_low, stop.gid_high]).tobytes()
+                self._hear_stop(None if stop.pressed < 0 else bool(stop.pressed), publisher)
             if self.running:
                 self.supervisor.follow_up(self.controller.tell())
         self.look_at_clock()

@@ -146,7 +146,7 @@ def test_machine_code_does_not_go_on_where_the_loop_is_told_to_end(
 
 def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:
     twin = Twin(0)
-    twin.loop.stops[:, native.PRESSED] = 0
+    twin.loop.stops["pressed"] = 0
     twin.loop.shared.stops_received = native.MOST_STOPS + 1
     twin.loop.attend()
     twin.natively(lambda twin, given: None, 100)
