@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = """analysis commands compiled demo dynamics identification jit messages model
+PACKAGES = """analysis commands compiled control demo dynamics identification jit messages model
     parameters simulation spatial loop/state_intake.py trajectory_client.py"""
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
 OF_NODE = "configured interfaces state_topics trajectory_action trajectory_input trajectory_state"

@@ -38,7 +38,7 @@ from rnea_control.model.robot_model import units
 # Times, positions, velocities and commands of some states.
 Recorded = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 LET_GO_DAMPING_RATE = 20.0  # damping of an arm that was let go, per inertia [1/s]
-SETTLED_SCALING = 0.01  # difference between scaling and target that ends a pause
+SETTLED_SCALING = 0.01  # target minus scaling below which a pause is over
 STILL_FROZEN = "the measured positions still do not change"
 
 

@@ -26,12 +26,12 @@ NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with 
 
 
 def _view(first: str, last: str) -> Any:
-    """View of the rows of a state from one to another."""
+    """Property: the rows of a state from `first` to `last`, a view."""
     return property(lambda of: of.rows.block(first, last))
 
 
 def _row(name: str, kind: Any = lambda value: value) -> Any:
-    """A quantity of a state."""
+    """Property: a quantity of a state by its name."""
     return property(lambda of: kind(getattr(of.rows, name)))
 
 

@@ -12,7 +12,7 @@ from rnea_control.jit.rows import Rows, rows
 
 
 class Settings(Rows):
-    """Settings of the control step, after all scale factors and defaults have been applied. An
+    """Settings of the control step. Effort and velocity limits include their scale factors; an
     infinite velocity limit is no limit."""
 
     p_gain: Vector
@@ -318,7 +318,7 @@ VIOLATIONS = range(CONTRADICTED, COLLIDED + 1)
 LET_GO = 16  # braking did not help, and the controller has let go of the arm
 # From unrest.py:
 RESTLESS = 17  # a joint moves although it is held
-CALM = 18  # that joint stands still again
+CALM = 18  # the arm stands still again
 
 MOST_FINDINGS = 64  # number of findings that are kept
 

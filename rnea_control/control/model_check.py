@@ -45,7 +45,7 @@ from rnea_control.model.causes import (
 # A cause explains the torques if the remaining differences from the model are within the bounds,
 # and are at most this part of all differences, over all joints.
 UNEXPLAINED = 0.25
-OTHER_STRENGTH = 0.05  # change of gravity's strength above which its direction is not the cause
+OTHER_STRENGTH = 0.05  # relative change of gravity's strength that is more than a direction
 LONGEST_LOAD = 0.5  # distance of a load from the last link's frame, at most [m]
 
 
@@ -127,7 +127,7 @@ def check_model(
     for guess in _guesses(model, ws, q, fit, witness, link or model.child_links[-1]):
         rest, change = weight * (missing - guess.more), weight * guess.more
         left = round(float(np.linalg.norm(rest) / np.linalg.norm(weight * missing)), 9)
-        # With as many fitted numbers as differing joints, anything could be explained.
+        # With a fitted number for each joint that changes, anything could be explained.
         telling = np.count_nonzero(np.abs(change) > UNEXPLAINED)
         explains = np.abs(rest).max() <= 1.0 and left <= UNEXPLAINED and telling > guess.fitted
         if explains and (guess.fitted, left) < (fewest, least):
