@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = """analysis commands compiled demo dynamics identification jit messages model
+PACKAGES = """analysis commands compiled control demo dynamics identification jit messages model
     parameters simulation spatial loop/handover.py loop/lease.py
     loop/loop_records.py loop/loop_state.py loop/native_loop.py loop/state_intake.py
     trajectory_client.py"""

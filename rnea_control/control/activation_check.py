@@ -1,14 +1,14 @@
-r"""Whether an arm answers to torques as its model says, before anything is fed back.
+r"""Checks that an arm responds to torques as its model predicts, before any feedback.
 
 For some 80 ms the commands are the gravity torque plus, at each joint, its own sequence of
-:math:`\pm a`: rows of a Hadamard matrix, orthogonal and of zero mean, so that each joint's answer
-is told from those of all others, and the arm stays about where it is. The amplitude is a few
-percent of the effort limit. A joint whose answer drowns in friction is asked again with twice as
-much, while the others are held.
+:math:`\pm a`: rows of a Hadamard matrix. The rows are orthogonal and of zero mean, so that the
+answers of the joints can be separated, and the arm stays about where it is. The amplitude is a few
+percent of the effort limit. A joint whose answer drowns in friction is excited again with a larger
+amplitude, while the joints that have answered are held.
 
-A wrong sign, order or unit shows in the answer (arm_answer.py); which it is, in miswiring.py. An
-arm that moves off too fast ends the check at once. Knows no mode and no topic: it is given states,
-and gives torques.
+A wrong sign, order or unit shows in the answer (arm_answer.py); miswiring.py finds the mistake. An
+arm that moves off too fast ends the check at once. The check knows no modes and no topics: its
+inputs are states, its outputs torques.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-QUIET_STATES = 10  # states at the beginning that tell period and noise
-LONGEST_PERIOD = 0.005  # states further apart are too few to tell an answer [s]
-CHIP, MANY_CHIP = 0.010, 0.006  # length of one element of a code, for few and for many joints [s]
+QUIET_STATES = 10  # states at the beginning that give the period and the noise
+LONGEST_PERIOD = 0.005  # longest period of the states with enough of them for an answer [s]
+CHIP = 0.010  # length of one element of a code, for few joints [s]
+MANY_CHIP = 0.006  # length of one element of a code, for many joints [s]
 FEW_JOINTS = 7
 PAUSE = 0.04  # time between two attempts, in which joints that have answered are held [s]
 ATTEMPTS = 5
-FIRST_AMPLITUDE, MOST_AMPLITUDE = 0.03, 0.25  # parts of the effort limit
+FIRST_AMPLITUDE = 0.03  # amplitude of the first attempt, as a part of the effort limit
+MOST_AMPLITUDE = 0.25  # amplitude of the last attempt, as a part of the effort limit
 SWING = 0.1  # speed that a code may give a joint, as a part of its velocity limit
 SWING_WAY = 0.3  # how far it may lead a joint, as a part of the furthest way
 MOST_INTERRUPTIONS = 3  # by missing states, before there is no check
@@ -43,20 +45,21 @@ LONGEST_STANDSTILL = 0.5  # part of an element for which time may stand still fr
 OPENING = 2.0  # time that brakes may take to open [s]
 UNMOVED = 2e-4  # a joint that has moved less stands still [rad] or [m]
 MOST_SPEED = 0.3  # part of the velocity limit at which the check ends
-ABSURD = 100.0  # part of the velocity limit beyond which a velocity is taken for that much
-AVERAGED = 6  # velocities whose mean is compared with it
-FURTHEST, FURTHEST_SLIDING = 0.06, 0.02  # way from the start at which it ends [rad] and [m]
-PARTS = 10  # parts of an attempt whose mean positions tell whether a joint moves
+ABSURD = 100.0  # factor of the velocity limit at which measured velocities are clipped
+AVERAGED = 6  # velocities whose mean is compared with MOST_SPEED
+FURTHEST = 0.06  # distance of a revolute joint from the start that ends the check [rad]
+FURTHEST_SLIDING = 0.02  # distance of a prismatic joint from the start that ends the check [m]
+PARTS = 10  # parts of an attempt whose mean positions show whether a joint moves
 BETTER = 0.5  # part of a score that another explanation may have
 WRONG = 25.0  # score of a joint whose answer is not that of the model
 LOST = 0.75  # part of what was sent that a joint may lose and still have answered
-PUSHED = 0.2  # constant torque that is not gravity's, as a part of the effort limit, that is wrong
-DOUBTFUL = 0.1  # the same that is told
+PUSHED = 0.2  # unexplained constant torque that is wrong, as a part of the effort limit
+DOUBTFUL = 0.1  # unexplained constant torque that is reported, as a part of the effort limit
 DELAYS = (0.002, 0.004, 0.006, 0.008, 0.011, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05)  # tried [s]
 SHORT_DELAYS = tuple(0.001 * k for k in range(16))  # among which `seen_delay` looks [s]
 DELAY_EVIDENCE = 4.0  # difference of scores that separates one delay from another
 DELAY_RANGE = 0.004  # range of the delays that may explain an answer alike [s]
-DOUBTFUL_EVIDENCE = 40.0  # for a mistake that is told though nothing is surely wrong
+DOUBTFUL_EVIDENCE = 40.0  # for a mistake that is reported though nothing is surely wrong
 RATIO = 0.6, 1.6  # positions against integrated velocities: between these is right
 HOLDING = 100.0, 20.0  # gains by which joints that have answered are held [1/s^2], [1/s]
 
@@ -71,15 +74,16 @@ class Strictness(Enum):
 
 @dataclass
 class Verdict:
-    """What a check has found.
+    """The result of a check.
 
     Attributes:
-        wrong: whether no torque should be fed back: a sign, an order, a unit or a velocity is
+        wrong: True if no torque should be fed back: a sign, an order, a unit or a velocity is
             wrong, or a torque acts that no command explains.
-        words: what was seen, in a sentence; empty if all is well.
-        answer: that of the arm; None if it was not asked.
+        words: description of the observation, a sentence; empty if all is well.
+        answer: the answer of the arm; None if there is none to judge.
         verified: the joints whose answer had the right direction, shape (nv,).
-        delay: after which torques act, [s]; NaN where it is not known.
+        delay: time after which torques act, [s]; NaN where it is not known.
+        told: True if `words` name the cause already.
     """
 
     wrong: bool
@@ -87,23 +91,23 @@ class Verdict:
     answer: Answer | None
     verified: BoolArray
     delay: float = float("nan")
-    told: bool = False  # whether `words` name the cause already
+    told: bool = False
 
     @property
     def failed(self) -> bool:
-        """True if something is wrong, or if no joint has responded; not if none was asked."""
+        """True if something is wrong, or if the arm was excited and no joint has responded."""
         return self.wrong or (self.answer is not None and not self.verified.any())
 
     def likely(self, model: RobotModel) -> str:
-        """The mistake that is likely, in a sentence; empty if none is, or it is in `words` already.
-        Takes tenths of a second."""
+        """The likely mistake, in a sentence; empty if no mistake is likely, or `words` name it
+        already. Takes tenths of a second."""
         if self.told or self.answer is None or not self.words:
             return ""
         evidence = EVIDENCE if self.wrong else DOUBTFUL_EVIDENCE
         return explain(model, self.answer, evidence).words
 
     def explanation(self, likely: str) -> str:
-        """What was seen, for people, behind what is likely."""
+        """The observation in words, preceded by the likely mistake."""
         seen = f"the check of the wires at activation: {self.words}"
         return f"{likely} ({seen})" if likely else seen
 
@@ -117,15 +121,15 @@ def _hadamard(n: int) -> FloatArray:
 
 
 class ActivationCheck:
-    """One check.
+    """A check of one activation.
 
     Args:
         model: the robot.
-        settings: of its controller.
+        settings: settings of the robot's controller.
 
     Attributes:
         limit: bound of the torques, shape (nv,), [Nm] or [N].
-        verdict: what was found; None while it runs.
+        verdict: the result; None while the check runs.
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
@@ -144,20 +148,20 @@ class ActivationCheck:
         self._codes = _hadamard(rows)[1 : model.nv + 1]
         self._chip = MANY_CHIP if many else CHIP
         self.verdict: Verdict | None = None
-        self._open = np.ones(model.nv, dtype=bool)  # the joints whose answer is still asked for
+        self._open = np.ones(model.nv, dtype=bool)  # joints that have not answered yet
         self._rows: list[tuple[float, FloatArray, FloatArray, FloatArray]] = []
-        self._aborted: bool | None = None  # whether the codes were; None while they run
+        self._aborted: bool | None = None  # True if the codes were aborted; None while they run
         self._begun_at = self._period = float("nan")
         self._attempt_at, self._amplitude = float("inf"), np.zeros(model.nv)
         self._interruptions = self._standing = 0  # standing: states in a row of the same time
-        self._stood_still = False  # for so long that torques led the arm on unseen
-        self._states, self._repeats = 0, False  # since the beginning; whether a time came twice
-        self._obeyed = False  # whether the last command was the wanted torque
+        self._stood_still = False  # time stood still while torques moved the arm unseen
+        self._states, self._repeats = 0, False  # since the beginning; True if a time came twice
+        self._obeyed = False  # True if the last command was the wanted torque
         self._judged: Recorded | None = None  # states and commands of the last attempt
 
     def warm_up(self, q: FloatArray) -> None:
-        """Has everything loaded that a check needs, with an arm that stands still at `q`, shape
-        (nv,). The check is of no use then."""
+        """Runs all code that a check needs, with an arm that stands still at `q`, shape (nv,). This
+        check object is of no further use."""
         v, tau, period = np.zeros_like(q), np.zeros_like(q), 0.001
         states = QUIET_STATES + int(self._codes.shape[1] * self._chip / period) + 5
         for k in range(states):  # past a first judgement
@@ -173,11 +177,11 @@ class ActivationCheck:
         longest_gap: float,
         tau: FloatArray,
     ) -> bool:
-        """Has the controller fill `tau` with the torques for a state, within its rate limit;
-        whether the check goes on: if not, `tau` is untouched.
+        """Has the controller fill `tau` with the torques for a state, within its rate limit.
+        Returns False if the check is over: then `tau` is untouched.
 
         Args:
-            controller: of the arm.
+            controller: controller of the arm.
             t, q, v: time [s], positions and velocities of the state, shapes (nv,); finite.
             longest_gap: time between two states, above which states were missing, [s].
             tau: output, shape (nv,), [Nm] or [N].
@@ -186,7 +190,7 @@ class ActivationCheck:
         self._standing = self._standing + 1 if elapsed == 0.0 else 0
         stands = self._standing * self._period > LONGEST_STANDSTILL * self._chip
         self._states, self._repeats = self._states + 1, self._repeats or elapsed == 0.0
-        # Stamps that repeat are no state's own: they also catch up.
+        # Repeated stamps are not the times of their states: time also catches up.
         shift = abs(t - self._begun_at - self._states * self._period)
         ahead = self._repeats and shift > LONGEST_STANDSTILL * self._chip
         self._stood_still |= stands or ahead
@@ -199,16 +203,16 @@ class ActivationCheck:
         return True
 
     def interrupt(self) -> None:
-        """States were missing, or their time stood still while a torque went on acting: it begins
-        anew, or gives up where that happens again and again."""
+        """Begins the check anew, as states were missing, or their time stood still while a torque
+        went on acting. Gives up after repeated interruptions."""
         self._begun_at, self._standing = float("nan"), 0
         self._interruptions += 1
         if self._interruptions > MOST_INTERRUPTIONS:
             self._end(False, "not checked: states are repeatedly missing or late", None)
 
     def torque(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
-        """Fills `tau`, shape (nv,), with the torques wanted for a state; whether the check goes
-        on: if not, `verdict` is there, and `tau` is the gravity torque."""
+        """Fills `tau`, shape (nv,), with the torques wanted for a state. Returns False if the check
+        is over: then `verdict` is set, and `tau` is the gravity torque."""
         if self.verdict is None:
             if np.isnan(self._begun_at):
                 self._begin(t, q)
@@ -226,15 +230,15 @@ class ActivationCheck:
 
     def hold(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
         """Fills `tau`, shape (nv,), for a state after the codes: with the gravity torque, and at
-        the joints whose answer was right with what holds them in place."""
+        the joints whose answer was right with the torque that holds them in place."""
         self._support(q, tau)
         if self.verdict is not None:
             tau += self._held(q, v) * self.verdict.verified
         np.clip(tau, -self.limit, self.limit, out=tau)
 
     def sent(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
-        """The torques that were commanded for this state; one of the same time as the state before,
-        as a simulation's clock that is late makes them, takes its place."""
+        """Takes the torques that were commanded for this state. A state with the time of the state
+        before, as from a late simulation clock, replaces that state."""
         most = ABSURD * self._speed
         self._obeyed = bool((tau == self._wanted).all())
         if self._rows and self._rows[-1][0] == t:
@@ -251,8 +255,8 @@ class ActivationCheck:
                 self._end(False, f"not checked: states come at {rate}, and {needed}", None)
 
     def _go_on(self, t: float, q: FloatArray) -> None:
-        """Ends the codes when they are over, or the arm moves off; when the torque has faded to
-        that of gravity, which the rate limit may delay, judges them. That takes longer than a
+        """Ends the codes after their duration, or if the arm moves off. Judges them once the torque
+        has faded to the gravity torque, which the rate limit may delay. Judging takes longer than a
         tick."""
         duration = self._codes.shape[1] * self._chip
         if self._aborted is not None:
@@ -271,11 +275,11 @@ class ActivationCheck:
         model = self._model
         matrix = crba(model, self._workspace, q.copy(), np.zeros((model.nv, model.nv)))
         self._inertia = np.diag(matrix).copy()
-        # What speed a code of each joint gives every joint, and how far it leads it, per Nm.
+        # Largest speed and distance of every joint (row) by each joint's code (column), per Nm.
         response = np.abs(np.linalg.inv(matrix))
         speeds = np.cumsum(self._codes, axis=1) * self._chip
         ways = np.cumsum(speeds, axis=1) * self._chip
-        with np.errstate(divide="ignore"):  # a joint that another one's torque does not move
+        with np.errstate(divide="ignore"):  # for joints that a torque does not move
             by_speed = SWING * self._speed[:, None] / (response * np.abs(speeds).max(axis=1))
             by_way = SWING_WAY * self._furthest[:, None] / (response * np.abs(ways).max(axis=1))
         swing = np.minimum(by_speed, by_way).min(axis=0)
@@ -291,12 +295,12 @@ class ActivationCheck:
         return self._inertia * (p * (self._place - q) - d * v)
 
     def moves_off(self, q: FloatArray) -> bool:
-        """Whether the arm, at positions `q`, shape (nv,), is further from its start or faster than
+        """True if the arm, at positions `q`, shape (nv,), is further from its start or faster than
         the check allows."""
         return bool((self._excess(q) > 1.0).any())
 
     def _excess(self, q: FloatArray) -> FloatArray:
-        """Way from the start and speed of each joint, the larger one as a part of the allowed."""
+        """Distance from the start and speed of each joint, the larger one relative to its bound."""
         ways = np.abs(q - self._start) / self._furthest
         last = [row[2] for row in self._rows[-AVERAGED:]]
         if len(last) < AVERAGED:
@@ -304,7 +308,7 @@ class ActivationCheck:
         return np.maximum(ways, np.abs(np.mean(last, axis=0)) / (MOST_SPEED * self._speed))
 
     def _judge(self, aborted: bool, t: float, q: FloatArray) -> None:
-        """After an attempt: ends the check, or begins another attempt."""
+        """Judges an attempt: ends the check, or begins another attempt."""
         t_rows, q_rows, v_rows, tau_rows = (
             np.array(rows) for rows in zip(*self._rows, strict=True)
         )
@@ -318,7 +322,7 @@ class ActivationCheck:
             return
         joints = range(self._model.nv)
         judge = Judge(self._model, answer)
-        # Where gravity alone has moved it, the constant torque is what tells.
+        # If gravity alone has moved the arm, the constant torque is the evidence.
         fits = [judge.fit(j, answer.tau[:, j], freely=not aborted) for j in joints]
         wrong, least = self._wrong(judge, answer, fits, aborted)
         delay = self._delay
@@ -335,7 +339,7 @@ class ActivationCheck:
         if aborted:
             j = int(np.argmax(pushed))
             words = self._pushed_words(j, free)
-            if pushed[j] <= DOUBTFUL:  # that has not moved it
+            if pushed[j] <= DOUBTFUL:  # too little to have moved the joint
                 words = self._loose_words(int(np.argmax(self._excess(q))))
             self._end(bool(wrong) or bool(pushed[j] > PUSHED), words, answer)
             return
@@ -366,8 +370,8 @@ class ActivationCheck:
         self, judge: Judge, answer: Answer, fits: list[Fit], aborted: bool
     ) -> tuple[list[int], float]:
         """The joints that have answered to their torque with the other sign or by another factor,
-        or to that of another joint whose answer is doubtful too; and the score of all joints that
-        were asked, with that."""
+        or to the torque of another doubtful joint; and the total score of all open joints with
+        these explanations."""
         asked = [j for j in range(self._model.nv) if self._open[j]]
         doubtful = [j for j in asked if fits[j].score > WRONG]
         total, wrong, freely = sum(fits[j].score for j in asked), [], not aborted
@@ -386,11 +390,11 @@ class ActivationCheck:
 
     def _late_answer(self, rows: Recorded, least: float) -> tuple[float, Answer, list[Fit]] | None:
         """The delay of torques that explains the answer better than wrong joints do, whose score is
-        `least`, [s], and the answer to torques that act so late; None if there is none."""
+        `least`, [s], the answer to torques delayed by it, and the fits; None if there is none."""
         asked = [j for j in range(self._model.nv) if self._open[j]]
         found = None
         for delay in DELAYS:
-            # What acted until the first command did so is not known, and not judged.
+            # States before the first command acts are left out: the torque then is not known.
             answer = Answer.of(*rows, delay, self._adds_gravity)
             if not delay > self._delay or len(answer) < len(rows[0]) // 2:
                 continue
@@ -402,8 +406,8 @@ class ActivationCheck:
         return found
 
     def seen_delay(self) -> float:
-        """The delay that explains the last answer best, [s]; NaN if there is no answer, or delays
-        that are far apart explain it alike. Takes tenths of a second."""
+        """The delay that explains the last answer best, [s]; NaN if there is no answer, or if
+        delays far apart explain it equally well. Takes tenths of a second."""
         if self._judged is None:
             return float("nan")
         delays = np.union1d(SHORT_DELAYS, DELAYS)
@@ -417,7 +421,7 @@ class ActivationCheck:
         return float(delays[scores.argmin()]) if np.ptp(alike) <= DELAY_RANGE else float("nan")
 
     def _contradiction(self, answer: Answer) -> str:
-        """What is wrong with the velocities, as the positions tell; empty if nothing is."""
+        """The contradiction of velocities and positions, in words; empty if there is none."""
         h = np.diff(answer.t)[:, None]
         by_velocity = np.vstack([0.0 * answer.v[:1], np.cumsum(h * answer.v[1:], axis=0)])
         by_position = answer.q - answer.q[0]

@@ -1,13 +1,13 @@
-"""How an arm has moved while torques were sent, and how well a model explains it.
+"""The motion of an arm in answer to torques, and how well a model explains it.
 
-By the model the momentum changes as p(t) - p(0) = integral of (C^T v - g + tau). The rest of that,
-joint by joint, is scored against what a right arm may do besides:
+By the model the momentum changes as p(t) - p(0) = integral of (C^T v - g + tau). The remainder of
+this equation, joint by joint, is scored against the deviations that a correct arm may have:
 
-- friction takes a part of what is sent, or a torque against the motion,
-- a rotor that the model lacks weighs,
+- friction takes a part of the commanded torque, or is a torque against the motion,
+- a rotor that the model lacks adds inertia,
 - a constant torque, as gravity or friction are a little off.
 
-The score is a sum of squares, each of a standard deviation; of a right arm it is small.
+The score is a sum of squares, each relative to a standard deviation; a correct arm has a small one.
 """
 
 from __future__ import annotations
@@ -28,28 +28,29 @@ BLOCKS = 10  # parts of an answer whose means are compared: they have less noise
 RESOLUTION = 2e-4  # part of the effort limit below which a torque says nothing
 TOLERANCE = 0.2  # part of what was sent by which a right answer may differ
 DISTURBANCE = 0.06  # standard deviation of gravity and friction, as a part of the effort limit
-MOST_LOSS = 0.9  # part of what is sent that friction may take
-MOST_LOSS_OF_MANY = 0.5  # the same of torques that arrive many times as large
-SMOOTHED = 5  # velocities whose mean tells which way a joint slips
+MOST_LOSS = 0.9  # part of the commanded torque that friction may take
+MOST_LOSS_OF_MANY = 0.5  # the same part for torques that arrive many times as large
+SMOOTHED = 5  # velocities whose mean gives the direction in which a joint slips
 SLIPPING = 0.01  # velocity at which friction is at work [rad/s] or [m/s]
 ROTOR = 30.0  # standard deviation of the inertia that the model lacks, as a part of the model's
-SWEEPS, CONVERGED = 3000, 1e-3  # of the descent to the least squares
-FEWEST_MOVING = 50  # states that may tell a delay
+SWEEPS = 3000  # largest number of sweeps over the unknowns in the descent to the least squares
+CONVERGED = 1e-3  # change of an unknown, times the root of its curvature, that ends the descent
+FEWEST_MOVING = 50  # fewest states for a measurement of the delay
 SLIDING = 0.05  # velocity above which a joint slides, so that its friction is constant
-REFINEMENTS = 3  # of a delay
-FEWEST_MEANS = 8  # that tell a delay
+REFINEMENTS = 3  # repetitions of the measurement of a delay
+FEWEST_MEANS = 8  # fewest means for a measurement of the delay
 SMOOTH_TIME = 0.02  # time over which means are taken to find a delay [s]
-SURE_DELAY = 2e-3  # standard deviation of a delay that counts [s]
+SURE_DELAY = 2e-3  # largest standard deviation of a valid delay [s]
 STANDIN_LIMIT = 100.0  # effort limit where there is none [Nm] or [N]
 
 
 class Fit(NamedTuple):
-    """How well one joint is explained.
+    """Quality of the explanation of one joint.
 
     Attributes:
-        score: see above.
-        loss: part of what was sent that has no effect.
-        constant: torque that acts besides, [Nm] or [N].
+        score: sum of squares, see above.
+        loss: part of the commanded torque that has no effect.
+        constant: additional constant torque, [Nm] or [N].
     """
 
     score: float
@@ -65,7 +66,7 @@ class Answer:
         t: times of the states, shape (n,), [s].
         q, v: measured states, shape (n, nv), [rad] or [m], [rad/s] or [m/s].
         tau: torques that act from each state to the next, shape (n - 1, nv), [Nm] or [N].
-        hardware_adds_gravity: whether the hardware adds the gravity torque.
+        hardware_adds_gravity: True if the hardware adds the gravity torque.
     """
 
     t: FloatArray
@@ -84,12 +85,13 @@ class Answer:
         delay: float,
         hardware_adds_gravity: bool,
     ) -> Answer:
-        """The answer to commands, shape (n, nv), each published for the state of the same row, and
-        acting `delay` [s] later, until the next one does; since the first command has acted."""
+        """The answer to commands, shape (n, nv), from the time when the first command acts. Each
+        command was published for the state of the same row, and acts from `delay` [s] later until
+        the next command does."""
         begin = np.searchsorted(t, t[:-1] - delay + 1e-9, side="right") - 1
         end = np.searchsorted(t, t[1:] - delay - 1e-9, side="right") - 1
         first, last = np.maximum(begin, 0), np.maximum(end, 0)
-        # Part of the step in which the later one of two commands acts already.
+        # Part of the step in which the later of two commands acts already.
         part = np.clip((t[1:] - delay - t[last]) / np.diff(t), 0.0, 1.0)[:, None]
         part = np.where((first == last)[:, None], 1.0, part)
         tau = (1.0 - part) * commands[first] + part * commands[last]
@@ -102,7 +104,7 @@ class Answer:
 
 
 def limits(model: RobotModel) -> FloatArray:
-    """Effort limits, and what stands in for those that are missing, shape (nv,), [Nm] or [N]."""
+    """Effort limits, with a default for missing ones, shape (nv,), [Nm] or [N]."""
     limit = model.effort_limit
     return np.where(np.isfinite(limit) & (limit > 0.0), limit, STANDIN_LIMIT)
 
@@ -123,10 +125,10 @@ class Judge:
 
     Args:
         model: the robot.
-        answer: of at least two states.
+        answer: at least two states.
 
     Attributes:
-        limit: as of `limits`.
+        limit: effort limits, with a default for missing ones, shape (nv,), [Nm] or [N].
     """
 
     def __init__(self, model: RobotModel, answer: Answer) -> None:
@@ -157,7 +159,7 @@ class Judge:
         return np.array([values[part].mean(axis=0) for part in self._parts if len(part)])
 
     def _cumulated(self, impulses: FloatArray) -> FloatArray:
-        """Means of the sums so far of impulses, shape (n - 1, ...)."""
+        """Means of the running sums of impulses, shape (n - 1, ...)."""
         sums = np.cumsum(impulses, axis=0)
         return self._means(np.concatenate([np.zeros_like(sums[:1]), sums]))
 
@@ -169,9 +171,15 @@ class Judge:
         most_loss: float = MOST_LOSS,
         pushes: FloatArray | None = None,
     ) -> Fit:
-        """How well joint j is explained if the torques `tau`, shape (n - 1,), act on it; `freely`:
-        besides any constant torque; `most_loss`: part of them that friction may take; `pushes`:
-        what multiples of each may act from outside, as of `push`."""
+        """How well joint j is explained by torques that act on it.
+
+        Args:
+            j: the joint.
+            tau: torques that act on it, shape (n - 1,), [Nm] or [N].
+            freely: True to allow any additional constant torque.
+            most_loss: part of the torques that friction may take.
+            pushes: columns from `push`, multiples of which may act from outside.
+        """
         limit = float(self.limit[j])
         tau = np.minimum(np.maximum(tau, -limit), limit)
         sent = self._cumulated(self._h * (tau - tau.mean()))
@@ -186,19 +194,19 @@ class Judge:
         return Fit(score, float(x[0]), float(x[3] * constant))
 
     def push(self, onset: float) -> FloatArray:
-        """The momentum by a torque of 1 that begins at a time, [s], and by one that grows to 1 from
-        there to the end, shape (blocks, 2)."""
+        """Momenta by two torques that begin at time `onset`, [s]: a constant torque of 1, and one
+        that grows to 1 at the end; shape (blocks, 2)."""
         elapsed = np.maximum(self._times - onset, 0.0)
         growing = 0.5 * elapsed**2 / max(float(elapsed[-1]), 1e-6)
         return self._means(np.column_stack([elapsed, growing]))
 
 
 def _least_rest(blocks: FloatArray, most_loss: float) -> tuple[float, FloatArray]:
-    """The least sum of squares that multiples of the first columns leave of the last one, with the
-    squares of their factors; and these.
+    """The least sum of squares, with the squares of the factors, that multiples of the first
+    columns leave of the last column; and the factors.
 
-    The first three are not negative: friction brakes, and a rotor weighs. The first one is at most
-    `most_loss`, and costs nothing.
+    The first three factors are not negative: friction brakes, and a rotor adds inertia. The first
+    factor is at most `most_loss`, and costs nothing.
     """
     columns, rest = blocks[:, :-1], blocks[:, -1]
     prior, x = np.ones(columns.shape[1]), np.zeros(columns.shape[1])
@@ -235,16 +243,18 @@ def measured_delay(
     commands: FloatArray,
     hardware_adds_gravity: bool,
 ) -> float:
-    """The delay after which commands act, [s]; NaN where the motion does not tell it.
+    """The delay after which commands act, [s]; NaN where the motion does not show it.
 
-    A delay d takes d (tau(t) - tau(0)) from the momentum that commands give a joint. It is told
-    from friction, a missing rotor and a constant torque by least squares, joint by joint; then
-    again from commands that are so late already, as that is true of short delays only.
+    A delay d takes d (tau(t) - tau(0)) from the momentum that commands give a joint. Least squares,
+    joint by joint, separate this effect from friction, a missing rotor and a constant torque. As
+    the formula holds for short delays only, the fit is repeated with commands delayed so far.
 
     Args:
         model: the robot.
-        t, q, v, commands: as of `Answer.of`.
-        hardware_adds_gravity: as of `Answer`.
+        t: times of the states, shape (n,), [s].
+        q, v: measured states, shape (n, nv), [rad] or [m], [rad/s] or [m/s].
+        commands: torques published for the states, shape (n, nv), [Nm] or [N].
+        hardware_adds_gravity: True if the hardware adds the gravity torque.
     """
     if len(t) < FEWEST_MOVING:
         return math.nan
@@ -259,14 +269,14 @@ def measured_delay(
 
 
 def _further_delay(model: RobotModel, answer: Answer) -> float:
-    """The delay of the torques of an answer, [s], if it is short; NaN if it is not told."""
+    """The delay of the torques of an answer, [s], if it is short; NaN if it is not known."""
     t, q, v = answer.t, answer.q, answer.v
     p, rate = momenta(model, answer)
     h = np.diff(t)[:, None]
     lacking = p - p[0]
     lacking[1:] -= np.cumsum(h * (0.5 * (rate[1:] + rate[:-1]) + answer.tau), axis=0)
     commands = np.vstack([answer.tau, answer.tau[-1:]])
-    # Noise of a velocity is in its momentum and in the command that answers it: means have less.
+    # Noise of a velocity is in its momentum and in the command for its state: means have less.
     parts = np.array_split(np.arange(len(t)), max(round((t[-1] - t[0]) / SMOOTH_TIME), 1))
 
     def means(values: FloatArray) -> FloatArray:
@@ -282,7 +292,7 @@ def _further_delay(model: RobotModel, answer: Answer) -> float:
         known = np.column_stack([place[span, j], time[span]])
         known = np.column_stack([known - known[0], np.ones(len(known))])
         noisy = np.column_stack([-command[span, j], speed[span, j]])
-        # The means before have other noise: they are the instruments of these.
+        # The preceding means have independent noise: they serve as instrumental variables.
         columns, lagged = np.hstack([noisy[1:], known[1:]]), np.hstack([noisy[:-1], known[1:]])
         values, inverse = lack[span, j][1:], np.linalg.pinv(lagged.T @ columns)
         x = inverse @ (lagged.T @ values)

@@ -1,9 +1,9 @@
-"""Whether a measured state can be true.
+"""Decides whether a measured state can be true.
 
-It can if it is finite, not further from the last one than the arm moves, and not where it was while
-its own velocities say that it moves. A position that no motion leads to does not become true by
-lasting: what goes on from it is not believed either, until the states come back to where a motion
-leads, or an operator says so.
+A state is credible if it is finite, within reach of the last state, and not frozen while its own
+velocities report a motion. A position that no motion leads to does not become credible by lasting:
+the states that continue from it are doubted too, until the states come back to where a motion
+leads, or an operator accepts them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ from rnea_control.control.layout import Settings, State
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 
-# How much further than its velocity allows a joint may seem to move from state to state: as a
-# factor, and on top for coarse sensors and stamps, [rad] or [m].
-JUMP_FACTOR, JUMP_SLACK = 2.0, 0.05
-# How far a joint moves by its measured velocity before positions that stand still are not believed,
-# [rad] or [m]: more than the coarsest encoder resolves.
+JUMP_FACTOR = 2.0  # distance between states relative to the distance by the velocity, at most
+JUMP_SLACK = 0.05  # additional distance, for coarse sensors and stamps [rad] or [m]
+# Distance of a joint by its measured velocity from which unchanged positions are doubted, [rad] or
+# [m]: more than the coarsest encoder resolves.
 LONGEST_STANDSTILL = 0.02
-# An arm moves that is faster than this, and is not only measured with noise, [rad/s] or [m/s].
-MOVING = 0.05
+MOVING = 0.05  # speed above which a joint moves, and not only shows noise [rad/s] or [m/s]
 
 
 @inlined
 def is_finite(t: float, q: Vector, v: Vector) -> bool:
-    """Whether all of a state is finite."""
+    """True if the time and all numbers of a state are finite."""
     finite = math.isfinite(t)
     for j in range(q.shape[0]):
         finite &= math.isfinite(q[j]) & math.isfinite(v[j])
@@ -37,11 +35,11 @@ def is_finite(t: float, q: Vector, v: Vector) -> bool:
 
 @inlined
 def jumping_joint(settings: Settings, state: State, t: float, q: Vector, v: Vector) -> int:
-    """The first joint that is further from the last believed state than it can have moved, or that
-    goes on from one that was not believed; -1 for none.
+    """The first joint that is further from the last credible state than it can have moved, or that
+    continues from a doubted state; -1 for none.
 
-    It can move at its velocity limit, or as fast as either state says: an arm that falls is faster
-    than its limit. From a state that was not believed it goes on as fast as it says.
+    A joint can move at its velocity limit, or as fast as either state reports: an arm that falls is
+    faster than its limit. From a doubted state it can move as fast as the new state reports.
     """
     dt = t - state.last_measured
     if settings.check_jumps == 0.0 or not dt >= 0.0:
@@ -68,7 +66,7 @@ def jumping_joint(settings: Settings, state: State, t: float, q: Vector, v: Vect
 
 @inlined
 def is_frozen(settings: Settings, state: State, t: float, q: Vector, v: Vector) -> bool:
-    """Whether no position has changed for so long that a joint must have moved."""
+    """True if the positions stay unchanged for longer than the measured velocities allow."""
     dt = t - state.last_measured
     if settings.check_jumps == 0.0 or not dt >= 0.0:
         return False
@@ -95,7 +93,7 @@ def remember(state: State, t: float, q: Vector, v: Vector) -> None:
 
 @inlined
 def watch_rest(state: State, t: float, v: Vector) -> None:
-    """Keeps since when an arm that is only predicted has been at rest, at the end of its path."""
+    """Keeps the time since which a predicted arm has been at rest at the end of its path."""
     rests = state.last_trajectory_time >= state.path_end
     for j in range(v.shape[0]):
         rests &= not abs(v[j]) > MOVING
@@ -107,10 +105,10 @@ def watch_rest(state: State, t: float, v: Vector) -> None:
 
 @inlined
 def believe(state: State) -> None:
-    """Takes the next state for true, wherever it is."""
+    """Accepts the next state, wherever it is."""
     state.last_measured = state.doubted_at = math.nan
     state.rests_since = math.nan
 
 
-# `jumping_joint` by itself, for a state that is not stepped.
+# `jumping_joint` as a kernel of its own, for a state that is not stepped.
 doubt = kernel()(jumping_joint)

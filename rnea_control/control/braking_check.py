@@ -1,16 +1,16 @@
-"""Whether an arm can be braked with a model and settings: a simulated stop, before they are tried.
+"""Checks by a simulated stop that an arm can be braked with a model and settings, before their use.
 
 Torque rate, effort limits, gains, inertia, payload and dead time decide together whether a stop
-succeeds; no bound of one of them alone can tell. A stop runs through the control step itself, on an
-arm that is exactly the model, and succeeds if the step finds nothing wrong and all joints are slow
-in the end. Two stops are judged:
+succeeds; a bound of each alone cannot tell. A stop runs through the control step itself, on an arm
+that is exactly the model. It succeeds if the step finds nothing wrong and all joints are slow in
+the end. Two stops are judged:
 
-- from the state in which the arm is,
-- from that position with all joints at the same share of their velocity limits, in either
+- from the present state of the arm,
+- from the present position with all joints at the same share of their velocity limits, in either
   direction: a motion may follow.
 
-Each is tried with the control law in force and with the one that brakes after a fault, whose gains
-are the sentinel's default ones too.
+Each stop is tried with the control law in force and with the law that brakes after a fault. The
+gains of the latter are also the default gains of the sentinel.
 """
 
 from __future__ import annotations
@@ -42,17 +42,20 @@ from rnea_control.jit.linking import linked
 from rnea_control.model import RobotModel
 from rnea_control.parameters.table import ROWS
 
-# Shares of the velocity limits from which stops are tried, and the one that needs no comparison
-# with the values in force.
-SHARES = 0.5, 0.25, 0.12, 0.06, 0.03
-ENOUGH = SHARES[0]
-SETTLING = 0.3  # how long the arm must rest after a stop [s]
+SHARES = 0.5, 0.25, 0.12, 0.06, 0.03  # parts of the velocity limits from which stops are tried
+ENOUGH = SHARES[0]  # share that needs no comparison with the values in force
+SETTLING = 0.3  # time that the arm must rest after a stop [s]
 INTEGRATION_STEP = 0.001  # longest step of the simulated arm [s]
 DEFAULT_PERIOD = 0.001  # period of the states while it is not known [s]
 
 # Rows of the simulated arm.
-_POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _APPLIED, _ZERO = range(6)
-_ROWS = 6
+_POSITION = 0  # [rad] or [m]
+_VELOCITY = 1  # [rad/s] or [m/s]
+_ACCELERATION = 2  # [rad/s^2] or [m/s^2]
+_TORQUE = 3  # torque from the controller [Nm] or [N]
+_APPLIED = 4  # torque that acts now, after its delay [Nm] or [N]
+_ZERO = 5  # zeros
+_ROWS = 6  # number of rows
 
 
 class ArmState(NamedTuple):
@@ -61,12 +64,12 @@ class ArmState(NamedTuple):
     position: FloatArray  # shape (nv,), [rad] or [m]
     velocity: FloatArray  # shape (nv,), [rad/s] or [m/s]
     torque: FloatArray  # command in force, shape (nv,), [Nm] or [N]; NaN where it is not known
-    period: float = math.nan  # of the states [s]; NaN where it is not known
-    delay: float = math.nan  # after which torques act, as seen [s]; NaN where it is not known
+    period: float = math.nan  # period of the states [s]; NaN where it is not known
+    delay: float = math.nan  # time after which torques act, as seen [s]; NaN where it is not known
 
 
 class Candidate(NamedTuple):
-    """What may be put in force."""
+    """A model and settings that may be put in force."""
 
     model: RobotModel
     settings: ControllerSettings
@@ -77,8 +80,8 @@ _advance = linked(step.step_once, step.STEP_ONCE)
 
 @inlined
 def _move(arm: Arm, settings: Settings, simulated: Matrix, h: float) -> None:
-    """Moves the simulated arm on by `h` [s] with the torques in `APPLIED`, without friction,
-    which would help."""
+    """Moves the simulated arm on by `h` [s] with the torques in row _APPLIED. Omits friction, which
+    would help the braking."""
     nv = simulated.shape[1]
     bodies, memory, matrix = robot_of(arm, nv)
     q, v, a = simulated[_POSITION], simulated[_VELOCITY], simulated[_ACCELERATION]
@@ -111,14 +114,14 @@ def _simulate_stop(
     commands: Matrix,
     h: float,
 ) -> int:
-    """Simulates the stop of a controller that has caught the arm at time 0. Returns what the step
-    has found, or the fault of a state; UNDER_WAY for nothing.
+    """Simulates the stop of a controller that has caught the arm at time 0. Returns the kind of the
+    step's finding, or the fault of a state; UNDER_WAY if there is neither.
 
     Args:
         advance_code: address of `step.step_once`.
-        arrays: as of `step_once`.
+        arrays: arrays of the controller's steps.
         simulated: the simulated arm; see its rows.
-        commands: those on their way to the arm, overwritten; one row for each period that a
+        commands: commands on their way to the arm, overwritten; one row for each period that a
             torque takes to act, at least one.
         h: period of the states [s].
     """
@@ -148,7 +151,8 @@ def stop_fault(candidate: Candidate, start: ArmState) -> str:
 
 
 def fault_at_speed(candidate: Candidate, now: ArmState, share: float) -> str:
-    """The same from this share of the velocity limits, at the position of `now`."""
+    """Why an arm could not be braked from this share of the velocity limits, at the position of
+    `now`, in words; empty if it could."""
     model = candidate.model
     q = np.clip(now.position, model.lower, model.upper)
     for speed in (share * reference_speed(model), -share * reference_speed(model)):
@@ -163,13 +167,13 @@ def brakable_share(candidate: Candidate, now: ArmState) -> float:
 
 
 class BrakingCheck:
-    """Compares how well an arm could be braked with other values and with those in force.
+    """Compares how well an arm could be braked with other values and with the values in force.
 
     Args:
-        present: what is in force.
+        present: model and settings in force.
         now: the state of the arm.
-        holds: whether the controller holds the arm, so that its present motion counts, and not the
-            position alone.
+        holds: True if the controller holds the arm, so that its present motion counts besides its
+            position.
         compared: the name of `present` in a sentence.
     """
 
@@ -185,7 +189,7 @@ class BrakingCheck:
 
     @classmethod
     def at_start(cls, given: Candidate, now: ArmState) -> BrakingCheck:
-        """Compares what a controller has started with and the default limits of the torques."""
+        """Compares the values that a controller has started with and the default torque limits."""
         model, settings = given
         default = np.full(model.nv, math.nan)
         safety = settings.safety or SafetySettings.none(model.nv)
@@ -203,8 +207,8 @@ class BrakingCheck:
         return brakable_share(self._present, self._now)
 
     def objection(self, candidate: Candidate) -> str:
-        """Why the arm should not go on with other values, as it could not be braked so well; empty
-        if it could. Takes some 10 ms, or 100 ms before it objects."""
+        """Why the arm should not continue with other values, as it could not be braked so well;
+        empty if it could. Takes some 10 ms, or 100 ms before it objects."""
         if _same(candidate, self._present):
             return ""
         fault = self._present_fault(candidate)
@@ -221,7 +225,7 @@ class BrakingCheck:
         )
 
     def allows(self, candidate: Candidate) -> bool:
-        """Whether there is no objection."""
+        """True if there is no objection."""
         if _same(candidate, self._present):
             return True
         if self._present_fault(candidate):
@@ -229,7 +233,7 @@ class BrakingCheck:
         return self.share == 0.0 or not fault_at_speed(candidate, self._now, self.share)
 
     def allows_any_motion(self, candidate: Candidate) -> bool:
-        """Whether the arm can be braked from any of `SHARES`."""
+        """True if the arm can be braked from any of `SHARES`."""
         return brakable_share(candidate, self._now) > 0.0
 
     def _present_fault(self, candidate: Candidate) -> str:
@@ -240,7 +244,7 @@ class BrakingCheck:
 
 
 def _same(candidate: Candidate, present: Candidate) -> bool:
-    """Whether both brake alike."""
+    """True if the arm brakes in the same way with both."""
     if not np.array_equal(candidate.model.bodies, present.model.bodies):
         return False
     ours, theirs = (
@@ -250,8 +254,8 @@ def _same(candidate: Candidate, present: Candidate) -> bool:
 
 
 def _laws(candidate: Candidate) -> Iterator[Candidate]:
-    """The settings by which the arm is braked, with the default bounds of the motion: those of the
-    user may be none."""
+    """The settings with which the arm is braked. The bounds of the motion are the default ones, as
+    the user's settings may have none."""
     model, settings = candidate
     default = np.full(model.nv, math.nan)
     safety = replace(
@@ -281,7 +285,7 @@ def _stop_fault(law: Candidate, start: ArmState) -> str:
     rows.velocity_noise[:] = rows.residual_noise[:] = 0.0
     controller.finish("", Act.IS_CAUGHT, state=(0.0, position, velocity))
     controller.watch = motion_watch.FREE
-    rows.braked_since = math.nan  # the bounds of a motion count, not those of an arrest
+    rows.braked_since = math.nan  # the bounds of a motion count, not the bounds of an arrest
     period = DEFAULT_PERIOD if math.isnan(start.period) else start.period
     delay = float(np.fmax(law.settings.dead_time, start.delay))
     simulated = np.zeros((_ROWS, model.nv))
@@ -294,7 +298,7 @@ def _stop_fault(law: Candidate, start: ArmState) -> str:
     if found != layout.UNDER_WAY:
         count, findings = int(controller.arm.findings), controller.arrays.findings
         text = ending(model, findings[(count - 1) % layout.MOST_FINDINGS], None).text
-        return text.partition(";")[0].partition(":")[0]  # the causes that follow are of real arms
+        return text.partition(";")[0].partition(":")[0]  # the causes that follow apply to real arms
     share = np.abs(simulated[_VELOCITY]) / reference_speed(model)
     j = int(np.argmax(share))
     if share[j] > SLOW:

@@ -38,26 +38,26 @@ from rnea_control.model.robot_model import units
 # Times, positions, velocities and commands of some states.
 Recorded = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 LET_GO_DAMPING_RATE = 20.0  # damping of an arm that was let go, per inertia [1/s]
-SETTLED_SCALING = 0.01  # of its target that the scaling may lack once a pause is over
+SETTLED_SCALING = 0.01  # target minus scaling below which a pause is over
 STILL_FROZEN = "the measured positions still do not change"
 
 
 class Controller(StepRows):
     """Moves the joints of a model along trajectories; between trajectories it holds the position.
 
-    Times are seconds on any clock that the caller keeps to. One thread steps it; meanwhile another
-    may set `settings` and call `plan`.
+    Times are seconds on any clock, always the same one. One thread steps the controller; meanwhile
+    another thread may set `settings` and call `plan`.
 
     Args:
         model: the robot; its joint order is the controller's.
         settings: gains, control law and limits.
 
     Attributes:
-        model: see above; only `change` sets it.
+        model: the robot; only `change` sets it.
         box: a request; see step.py.
-        post: has the request in the box carried out, and returns when it is.
+        post: function that has the request in the box carried out, and returns when this is done.
         arm, rows: see layout.py; machine code that steps writes them too.
-        arrays: what that code takes.
+        arrays: arguments of the step's kernels.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -92,15 +92,15 @@ class Controller(StepRows):
             settings=layout.Settings.zeros(model.nv, 2),
             tolerances=ToleranceRows.none(model.nv),
         )
-        # What the last torque was computed for.
+        # The state that the last torque was computed for.
         self._predicted = self.rows.predicted_position, self.rows.predicted_velocity
         self.post, self.model = self.serve, model
         self.change(model, settings)
 
     @property
     def settings(self) -> ControllerSettings:
-        """Gains, control law and limits. New ones take effect in the next step, with the friction
-        that the model has when they are set."""
+        """Gains, control law and limits. New settings take effect in the next step, with the
+        friction that the model has when they are set."""
         return self._settings
 
     @settings.setter
@@ -111,7 +111,7 @@ class Controller(StepRows):
         """Takes another model of the same robot, and other settings, from the next step on.
 
         Raises:
-            ControllerError: settings that do not fit the model; all stays as it was.
+            ControllerError: settings that do not fit the model; nothing changes then.
         """
         settings.check(model.joint_names)
         planner = Planner(model, settings)
@@ -130,7 +130,7 @@ class Controller(StepRows):
 
     @property
     def braced(self) -> bool:
-        """Whether the steps go by a law and gains that hold any arm, in place of those of the
+        """True if the steps use a law and gains that hold any arm, in place of those in the
         settings; may be set."""
         return bool(self.arm.braced)
 
@@ -141,7 +141,7 @@ class Controller(StepRows):
 
     @property
     def _settings_in_force(self) -> layout.Settings:
-        """The settings by which steps go."""
+        """The settings that steps use."""
         return self.arrays.settings[self.arm.braced]
 
     @property
@@ -151,7 +151,8 @@ class Controller(StepRows):
 
     @property
     def watch(self) -> int:
-        """Which bounds the motion has; see motion_watch.py. It may be set."""
+        """The bounds that the motion has, UNWATCHED, FREE or STOPPED of motion_watch.py. May be
+        set."""
         return int(self.arm.watch)
 
     @watch.setter
@@ -160,13 +161,13 @@ class Controller(StepRows):
 
     @property
     def arresting(self) -> bool:
-        """Whether a moving arm is being brought to rest after a fault, or as it was caught."""
+        """True while a moving arm is brought to rest after a fault, or since it was caught."""
         return not math.isnan(self.rows.braked_since)
 
     @property
     def joints_move(self) -> bool:
-        """Whether a joint was measured to move in the last state; false while none comes, or the
-        noise of the velocities is not known yet."""
+        """True if the last state shows a joint in motion; false while states are missing, or before
+        the noise of the velocities is known."""
         v = self.last_state[1]
         return (
             not self.predicting and unrest.moving_joint(self._settings_in_force, self.rows, v) >= 0
@@ -174,12 +175,12 @@ class Controller(StepRows):
 
     @property
     def restless(self) -> bool:
-        """Whether a joint moves although the arm is held."""
+        """True if a joint moves although the arm is held."""
         return bool(self.arm.is_restless)
 
     def expect_noise(self, velocity: FloatArray, momentum: FloatArray) -> None:
-        """Takes the standard deviations of the noise of measured velocities, [rad/s] or [m/s], and
-        of the momenta by them, shapes (nv,)."""
+        """Takes the standard deviations of the noise of the measured velocities, [rad/s] or [m/s],
+        and of the momenta computed from them, shapes (nv,)."""
         self.rows.velocity_noise = velocity
         # The residual follows fast changes of the momentum by this factor.
         self.rows.residual_noise = self.arrays.settings[0].observer_gain * momentum
@@ -198,17 +199,36 @@ class Controller(StepRows):
         elapsed: float,
         tau: FloatArray,
     ) -> None:
-        """Fills `tau` for the state measured at `t` with torques that do not come from the control
-        law: `wanted`, shape (nv,), within the rate limit, `elapsed` [s] after the last ones."""
+        """Commands torques that do not come from the control law.
+
+        Args:
+            t: time of the measured state, [s].
+            q, v: measured positions and velocities, shapes (nv,).
+            wanted: the torques, shape (nv,), [Nm] or [N].
+            elapsed: time since the last command, for the rate limit, [s].
+            tau: output, shape (nv,): the torques within the rate limit.
+        """
         self.rows.last_time = self.rows.last_measured = t
         self.last_state[:] = q, v
         self.approach(wanted, max(elapsed, 0.0), tau)
 
     def support(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
-        """Fills `tau` with the gravity torque for a finite state that is measured while nobody
-        applies the commands: no feedback, no limit torque, and no rate limit, as none of them
-        moves anything; whoever begins to apply them finds the torque that carries the arm. Zero
-        under a law without a model. Arguments, and what is raised, as of `step`."""
+        """Fills `tau` with the gravity torque for a state while no subscriber applies the commands.
+
+        There is no feedback, no limit torque and no rate limit, as the commands move nothing. A
+        subscriber that begins to apply them starts with the torque that holds the arm. The torque
+        is zero under a law without a model.
+
+        Args:
+            t: time of the measurement, [s].
+            q: measured positions, finite, shape (nv,), [rad] or [m].
+            v: measured velocities, finite, shape (nv,), [rad/s] or [m/s].
+            tau: output, shape (nv,), [Nm] or [N]; overwritten.
+
+        Raises:
+            ControllerError: a torque that is not finite.
+            ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
+        """
         rows = self.rows
         rows.last_time = rows.last_measured = t
         rows.last_trajectory_time = t - rows.behind
@@ -225,8 +245,8 @@ class Controller(StepRows):
         rows.torque = rows.command = tau
 
     def damp_when_let_go(self, joints: BoolArray) -> None:
-        """Has `joints`, shape (nv,), damped at the present position rather than powerless once the
-        controller has let go, until the next activation."""
+        """Has `joints`, shape (nv,), damped at the present position, instead of powerless, once the
+        controller has let go; until the next activation."""
         ws, q = Workspace(self.model), self.last_state[0]
         inertia = np.diag(crba(self.model, ws, q, ws.matrix))
         self.rows.let_go_damping = np.where(joints, LET_GO_DAMPING_RATE * inertia, 0.0)
@@ -236,7 +256,7 @@ class Controller(StepRows):
         self.arm.powerless = True
 
     def recorded(self, seconds: float) -> Recorded:
-        """The states of the last `seconds` [s] without a gap, and the commands that answered them:
+        """The states of the last `seconds` [s] without a gap, and the commands computed for them:
         times, shape (n,), [s]; positions, velocities and torques, shape (n, nv). Copies."""
         count, nv = int(self.arm.recorded), self.model.nv
         kept = min(count, layout.RECORD_ROWS)
@@ -251,7 +271,7 @@ class Controller(StepRows):
         return t, states[:, :nv], states[:, nv : 2 * nv], states[:, 2 * nv :]
 
     def forget(self) -> None:
-        """Forgets what is true since an activation only."""
+        """Resets the values that apply to one activation only."""
         arm = self.arm
         arm.predicting = arm.powerless = arm.is_restless = False
         arm.gaps, arm.watch = 0, motion_watch.UNWATCHED
@@ -262,20 +282,20 @@ class Controller(StepRows):
         step.serve_now(self.arrays, self.box.arrays)
 
     def _ask(self, request: int) -> bool:
-        """Has a request carried out; whether it was."""
+        """Has a request carried out; returns True if it was."""
         self.box.request.kind = request
         self.post()
         return self.box.request.done
 
     @property
     def has_trajectory(self) -> bool:
-        """Whether it has been told to hold or to follow anything yet."""
+        """True once the controller has been requested to hold or to follow anything."""
         return self._path.given is not None
 
     @property
     def trajectory(self) -> Trajectory:
-        """The present trajectory; holding a position is one too. Later stops take the memory of a
-        stop: copy it to keep it."""
+        """The present trajectory; holding a position is a trajectory too. Later stops overwrite the
+        memory of a stop: copy the trajectory to keep it."""
         for stop in self._path.stops:
             if stop.addresses[0] == self.arm.starts_at:
                 stop.end_time = float(self.rows.path_end)
@@ -295,8 +315,12 @@ class Controller(StepRows):
         q: FloatArray,
         reason: str = "the controller was requested to hold a position",
     ) -> None:
-        """Drops the trajectory and holds position `q`, shape (nv,), [rad] or [m], from `t` [s] on,
-        with an integral term of 0; `reason` is for those who wait for the end of the motion.
+        """Drops the trajectory and holds a position, with an integral term of 0.
+
+        Args:
+            t: time from which the position is held, [s].
+            q: the position, shape (nv,), [rad] or [m].
+            reason: text of the ending, for the sender of the motion.
 
         Raises:
             ArgumentError: `q` is not nv finite numbers.
@@ -309,10 +333,10 @@ class Controller(StepRows):
         self.believe()
 
     def start(self, t: float, q: FloatArray) -> None:
-        """As `hold`, after another has had the arm.
+        """Like `hold`, for a start after another node has commanded the arm.
 
-        The difference between the torque in force and the control law's fades out. Where the torque
-        in force is not known, the first torque is the gravity torque.
+        The difference between the torque in force and the torque of the control law fades out. If
+        the torque in force is not known, the first torque is the gravity torque.
         """
         self.hold(t, q, reason="the controller starts again")
         known = np.isfinite(self.in_force).all()
@@ -333,10 +357,10 @@ class Controller(StepRows):
         """Ends the motion, if there is one. Performs no allocation but for the ending.
 
         Args:
-            reason, kind: why, for those who wait for the end of the motion.
+            reason, kind: why the motion ends, for its sender.
             act: what the arm does then.
-            state: where it `IS_CAUGHT`, the time now, [s], and the measured state, finite.
-            guided: where it `BRAKES`, whether a hand guides the arm, or has done so until now.
+            state: for `IS_CAUGHT`, the time now, [s], and the measured state, finite.
+            guided: for `BRAKES`, True if a hand guides the arm, or has done so until now.
         """
         self.box.request.guided = guided
         if state is not None:
@@ -352,13 +376,20 @@ class Controller(StepRows):
             motion.finish(kind, reason)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
-        """At time `t`, [s], replaces the trajectory from `start` on by one through `waypoints`, as
-        of `MotionRequest`; returns the motion, which tells how it ends. Until then the old one goes
-        on, and its desired state is where the new one begins. Points that have only positions are
-        joined by lines, as joint_trajectory_controller does: there the velocity steps.
+        """Replaces the trajectory from `start` on; returns the new motion, which reports its end.
+
+        The old trajectory is followed until then, and the new one begins at its desired state.
+        Points that have only positions are joined by lines, as in joint_trajectory_controller, so
+        that the velocity has steps there.
+
+        Args:
+            t: time now, [s].
+            waypoints: the points of the new trajectory; their times are counted from `start`.
+            start: controller's time at which the new trajectory starts, [s].
 
         Raises:
-            TrajectoryError: as `Planner.plan`. The trajectory stays as it was.
+            TrajectoryError: waypoints that no arm can follow, that this arm cannot follow within
+                its limits, or that the settings do not allow. The trajectory stays as it was.
             ArgumentError: `t` is before the last step.
         """
         request = MotionRequest(Waypoints.of(waypoints, self.model.nv), start)
@@ -371,8 +402,8 @@ class Controller(StepRows):
         """The state that a plan made at time `t` starts from."""
         rows, trajectory = self.rows, self.trajectory
         if trajectory is not self._path.given:
-            trajectory = trajectory.copy()  # of a stop
-        # As a request to adopt a plan settles the scaling where the arm stands.
+            trajectory = trajectory.copy()  # the memory of a stop is reused
+        # The scaling settles when a request to adopt a plan finds the arm at the path's end.
         scaling = rows.scaling if self.is_moving else rows.target_scaling
         # The trajectory may have changed since the step.
         desired = trajectory.sampled(self.trajectory_time)[0]
@@ -398,8 +429,8 @@ class Controller(StepRows):
         lead: float,
         alive: Callable[[], object] = lambda: None,
     ) -> Plan:
-        """The plan for a request, for `adopt`. Changes nothing, so it may run in another thread;
-        see `Planner.plan`."""
+        """The plan for a request, for `adopt`. Changes nothing, so that it may run in another
+        thread; see `Planner.plan`."""
         return self._planner.plan(request, situation, lead, alive)
 
     def plan_to_catch_up(
@@ -409,16 +440,26 @@ class Controller(StepRows):
         lead: float,
         alive: Callable[[], object] = lambda: None,
     ) -> Plan:
-        """The plan by which the motion that is followed meets its points at the times that it had
-        before pauses of the states delayed it; arguments, and what is raised, as of `plan`."""
+        """The plan that removes the delay of the present motion by pauses of the states: it meets
+        the points of the motion at their original times.
+
+        Args:
+            motion: the motion that is followed.
+            situation: the state that the plan starts from.
+            lead: time for which the present trajectory continues at least, [s].
+            alive: function called now and then meanwhile.
+
+        Raises:
+            TrajectoryError: see `Planner.plan`.
+        """
         start = situation.t + (motion.start - situation.s) - self.pause_delay
         return self.plan(replace(motion.request, start=start), situation, lead, alive)
 
     def adopt(self, plan: Plan, continued: Motion | None = None) -> bool:
-        """Changes to a plan, and ends the motion before it, unless that is `continued`: then it
-        goes on by the plan's times.
+        """Changes to a plan, and ends the motion before it, unless that motion is `continued`: then
+        it takes the plan's times.
 
-        Refuses, and returns False, if it is too late or another trajectory has come between.
+        Returns False if it is too late for the plan, or if the trajectory has changed since.
         """
         trajectory, motion, request = plan.trajectory, continued or plan.motion, self.box.request
         number = self._motions.add(motion)
@@ -441,8 +482,8 @@ class Controller(StepRows):
         return True
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> Sequence[Ending]:
-        """Fills in the torques for the state measured at time `t`; returns what `tell` does.
-        Performs no allocation, but for what it finds.
+        """Fills in the torques for the state measured at time `t`; returns the findings of `tell`.
+        Performs no allocation, except for findings.
 
         Args:
             t: time of the measurement, [s].
@@ -454,7 +495,7 @@ class Controller(StepRows):
             ControllerError: the state is not finite or jumps, or there is no trajectory; `tau` is
                 untouched.
             TorqueError: the control law gives no finite torque; `tau` holds the gravity torque, or
-                what is nearest to it within the limits.
+                the nearest torque to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
         if self._step(t, q, v, tau, False) > step.SATURATED or self._motions.found:
@@ -462,9 +503,9 @@ class Controller(StepRows):
         return ()
 
     def tell(self) -> Sequence[Ending]:
-        """What steps have found since the last call, those of machine code too: why motions have
-        ended, and the arm has given way. Ends those motions. While states are predicted, the rest
-        waits for the next call."""
+        """Findings of the steps since the last call, steps of machine code included: why motions
+        have ended, and why the arm has given way. Ends those motions. While states are predicted,
+        the findings wait for the next call."""
         self._motions.read(self.model)
         if self.predicting:
             return ()
@@ -473,9 +514,19 @@ class Controller(StepRows):
         return found
 
     def predict(self, t: float, tau: FloatArray) -> None:
-        """Fills in the torques at time `t`, [s], if no state has come: from one that the model
-        predicts, while the motion slows down; `tau` and what is raised are as of `step`, but for
-        the state. Performs no allocation."""
+        """Fills in the torques at time `t` without a measured state: for the state that the model
+        predicts, while the motion slows down. Performs no allocation.
+
+        Args:
+            t: time now, [s].
+            tau: output, shape (nv,), [Nm] or [N]; overwritten. Always finite and within the limits.
+
+        Raises:
+            ControllerError: there is no trajectory; `tau` is untouched.
+            TorqueError: the control law gives no finite torque; `tau` holds the gravity torque, or
+                the nearest torque to it within the limits.
+            ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
+        """
         q, v = self._predicted
         self._step(t, q, v, tau, True)
 
@@ -493,7 +544,13 @@ class Controller(StepRows):
     def refusal(
         self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
     ) -> Exception:
-        """The error for a step that did not come to an end; arguments as of `step`."""
+        """The error for a step that failed.
+
+        Args:
+            outcome: result of the step, from BAD_STATE on.
+            t, q, v: time [s], positions and velocities of the state, shapes (nv,).
+            tau: output of the step.
+        """
         names = self.model.joint_names
         if outcome == step.NO_TRAJECTORY:
             return ControllerError(NOTHING_TO_FOLLOW)
@@ -528,8 +585,8 @@ class Controller(StepRows):
         return ControllerState(self.rows.copy(), self.motion)
 
     def doubt(self, t: float, q: FloatArray, v: FloatArray, believes: bool = False) -> str:
-        """Why a state that is not stepped cannot be true; empty if it can. `believes`: whether any
-        motion is taken for true."""
+        """Why a state that is not stepped cannot be true; empty if it can. `believes`: True to
+        accept any motion."""
         stands = self.rows.standstill > belief.LONGEST_STANDSTILL
         if stands and np.abs(v).max() > belief.MOVING and (q == self.last_state[0]).all():
             return STILL_FROZEN
@@ -540,7 +597,7 @@ class Controller(StepRows):
         return str(self.refusal(step.BAD_JUMP, t, q, v, q))
 
     def disregard(self) -> None:
-        """Forgets measurements, counts and findings so far, as nobody applied the torques."""
+        """Forgets measurements, counts and findings, as no subscriber applied the torques."""
         self.believe()
         self.at_work[:] = 0.0
         self.arm.gave_way = 0
@@ -548,33 +605,38 @@ class Controller(StepRows):
 
     @property
     def gave_way(self) -> int:
-        """How often the desired position was taken from the arm; see `Ending`."""
+        """Number of times that the desired position was taken from the arm; see `Ending`."""
         return int(self.arm.gave_way)
 
     @property
     def gave_way_reason(self) -> str:
-        """Why that was done the last time."""
+        """Why the desired position was taken from the arm the last time."""
         return self._motions.gave_way_reason
 
     @property
     def predicting(self) -> bool:
-        """Whether the last torques were for a predicted state."""
+        """True if the last torques were for a predicted state."""
         return bool(self.arm.predicting)
 
     @property
     def pause_lasts(self) -> bool:
-        """Whether states are missing, or trajectory time is still markedly slower since then."""
+        """True while states are missing, or trajectory time is still markedly slower since then."""
         wanted = float(self.rows.target_scaling)
         return self.predicting or wanted - self.speed_scaling > SETTLED_SCALING
 
     @property
     def saturated(self) -> bool:
-        """Whether a torque of the last step is at its limit."""
+        """True if a torque of the last step is at its limit."""
         return bool(self.arm.outcome % step.FOUND == step.SATURATED)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
-        """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,
-        `dt` [s] ago, to `target`, within the rate limit; returns whether it is `target`."""
+        """Moves the command toward `target` within the rate limit; returns True if it is reached.
+
+        Args:
+            target: the torques to reach, shape (nv,), [Nm] or [N].
+            dt: time since the last torque, [s].
+            tau: output, shape (nv,), [Nm] or [N]: the next torques.
+        """
         last, change = self.in_force, dt * self._settings_in_force.torque_rate_limit
         known = np.isfinite(last)
         low = np.where(known, last - change, -math.inf)

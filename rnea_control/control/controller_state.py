@@ -1,4 +1,4 @@
-"""What a controller's steps did: the rows by name, and the terms of a torque."""
+"""Results of a controller's steps: the rows of its state by name, and the terms of a torque."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 
-# `external` is the effort of the trajectory's points: for forces that its sender knows of.
+# `external` is the effort of the trajectory's points: for forces that the sender knows.
 TERMS = ("gravity", "coriolis", "inertia", "friction", "feedback", "external")
-# For how long the torque of an arm that is predicted to be at rest is repeated, [s].
-LONGEST_REPEAT = 0.2
+LONGEST_REPEAT = 0.2  # time for which the torque of an arm predicted to rest is repeated [s]
 NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with the measured state"
 
 
 def _view(first: str, last: str) -> Any:
-    """View of the rows of a state from one to another."""
+    """Property: the rows of a state from `first` to `last`, a view."""
     return property(lambda of: of.rows.block(first, last))
 
 
 def _row(name: str, kind: Any = lambda value: value) -> Any:
-    """A quantity of a state."""
+    """Property: a quantity of a state by its name."""
     return property(lambda of: kind(getattr(of.rows, name)))
 
 
@@ -46,11 +45,12 @@ class StepRows:
         position_error: the first row of `errors`, shape (nv,).
         last_state: position and velocity as they were measured last, shape (2, nv).
         torque: before the effort limits, shape (nv,), [Nm] or [N].
-        external_torque: what acts on the joints besides, by the momentum of the arm, shape (nv,).
-        at_work: for how long in all each stage limited each joint, shape (4, nv), [s]: soft
+        external_torque: torque on the joints from outside, by the momentum of the arm, shape (nv,),
+            [Nm] or [N].
+        at_work: total time for which each stage limited each joint, shape (4, nv), [s]: soft
             position limits, velocity limit, effort limit, rate limit.
-        time, trajectory_time: [s].
-        guided: whether a hand guides the arm.
+        time, trajectory_time: times of the last step, [s].
+        guided: True while a hand guides the arm.
     """
 
     rows: State
@@ -67,18 +67,18 @@ class StepRows:
 
     @property
     def measured(self) -> FloatArray:
-        """Measured position and velocity, carried on to when the torque acts, shape (2, nv);
-        continuous joints in the turn of the desired position. No view."""
+        """Measured position and velocity, predicted for when the torque acts, shape (2, nv);
+        continuous joints in the turn of the desired position. A copy."""
         return self.desired[:2] - self.errors
 
     @property
     def is_moving(self) -> bool:
-        """Whether the trajectory had not ended."""
+        """True if the trajectory had not ended."""
         return bool(self.trajectory_time < self.rows.path_end)
 
     @property
     def speed_scaling(self) -> float:
-        """How fast trajectory time runs, 0 to 1: what it follows smoothly when set.
+        """Speed of trajectory time, 0 to 1. A value that is set is approached smoothly.
 
         Raises:
             ControllerError: when set to a value outside 0 to 1.
@@ -96,17 +96,17 @@ class StepRows:
 
     @property
     def doubts(self) -> bool:
-        """Whether the state was one that no motion leads to."""
+        """True if the last state was one that no motion leads to."""
         return not math.isnan(self.rows.doubted_at)
 
     def believe(self) -> None:
-        """Takes the next state for true, wherever it is."""
+        """Accepts the next state, wherever it is."""
         believe(self.rows)
 
     @property
     def in_force(self) -> FloatArray:
-        """The torque that acts, shape (nv,), [Nm] or [N]: the last one that left, or what another
-        has commanded since, if that is set; NaN while it is not known."""
+        """The torque that acts, shape (nv,), [Nm] or [N]: the last published torque, or the command
+        of another node since, if that is set; NaN while it is not known."""
         return self.rows.command
 
     @in_force.setter
@@ -114,32 +114,33 @@ class StepRows:
         self.rows.command[:] = torque
 
     def withdraw(self) -> None:
-        """The torques of the last step were not published: those before them are in force."""
+        """Takes back the torques of the last step, as they were not published: the torques before
+        them are in force."""
         self.rows.command = self.rows.previous_command
 
     def repeats(self, t: float) -> bool:
-        """Whether the predicted arm has been at rest for so long that its torque is not commanded
-        again: the hardware keeps it, and hardware that starts anew elsewhere must not get it. Ask
-        before `predict`: a torque that is not sent is not in force."""
+        """True if the predicted arm has been at rest for LONGEST_REPEAT. Its torque is not
+        commanded again then: the hardware keeps it, and hardware that restarts elsewhere must not
+        get it. Call before `predict`: a torque that is not sent is not in force."""
         return bool(t - self.rows.rests_since > LONGEST_REPEAT)
 
     def limit_rate_step(self, elapsed: float) -> None:
         """Bounds the time that the rate limit counts in the next step, [s]: for a state whose stamp
-        is further from the last one than it can be."""
+        is further from the last stamp than it can be."""
         self.rows.rate_step = min(elapsed, LONGEST_RATE_STEP)
 
 
 @dataclass(frozen=True)
 class ControllerState(StepRows):
-    """A copy of what a controller did in its last step, and the motion that was followed; None if
-    none was."""
+    """A copy of a controller's state after its last step, and the motion that was followed; None if
+    there was none."""
 
     rows: State
     motion: Motion | None
 
     @property
     def time_from_start(self) -> float:
-        """How far the motion is, [s]; 0 without one."""
+        """Trajectory time since the start of the motion, [s]; 0 without a motion."""
         return 0.0 if self.motion is None else self.trajectory_time - self.motion.start
 
 
@@ -148,10 +149,10 @@ def torque_terms(
 ) -> FloatArray:
     """One row for each of `TERMS`, shape (6, nv), [Nm] or [N]; they add up to `state.torque`.
 
-    Gravity, Coriolis and inertia are those of the configuration where the control law takes the
-    model: the measured one, or for feedforward_pd the desired one. Inertia is that of the desired
-    acceleration; the part that the errors add is feedback. Gravity that the hardware compensates is
-    left out.
+    Gravity, Coriolis and inertia terms are computed at the configuration where the control law
+    takes the model: the measured one, or for feedforward_pd the desired one. The inertia term is of
+    the desired acceleration; the part that the errors add is feedback. Gravity that the hardware
+    compensates is left out.
     """
     law, rows, nv = settings.control_law, state.rows, model.nv
     terms = np.zeros((len(TERMS), nv))
@@ -178,8 +179,8 @@ def torque_terms(
 def supporting_torque(
     model: RobotModel, workspace: Workspace, settings: ControllerSettings, state: ControllerState
 ) -> FloatArray:
-    """The torque that holds an arm at rest against gravity, shape (nv,), [Nm] or [N]: model and
-    feedback, and what the hardware adds."""
+    """Torque that holds an arm at rest against gravity, shape (nv,), [Nm] or [N]: the sum of model,
+    feedback, and the gravity torque that the hardware adds."""
     terms = dict(zip(TERMS, torque_terms(model, workspace, settings, state), strict=True))
     torque = terms["gravity"] + terms["feedback"]
     if settings.hardware_compensates_gravity:

@@ -1,16 +1,17 @@
-r"""Finds states that no arm may be started from, settings that no arm can work with, before they
-are tried, and models that no arm has.
+r"""Finds states from which no arm may be started, settings that do not work with any arm, and
+models that no arm has, before they are used.
 
-**Gains.** A torque acts a delay :math:`T = \max(T_d, h) + h / 2` after the measurement that it goes
-by: T_d is the dead time, and h the period of the states, for which it is held. A joint under
-:math:`\ddot e = -k_d \dot e` is stable below :math:`k_d T = \pi / 2`, and one that is critically
-damped, :math:`k_p = k_d^2 / 4`, below :math:`\sqrt{k_p} T = 0.64`. Two thirds of each are allowed.
+**Gains.** A torque acts a delay :math:`T = \max(T_d, h) + h / 2` after the measurement that it was
+computed from: T_d is the dead time, and h the period of the states, for which the torque is held. A
+joint under :math:`\ddot e = -k_d \dot e` is stable below :math:`k_d T = \pi / 2`. A critically
+damped joint, :math:`k_p = k_d^2 / 4`, is stable below :math:`\sqrt{k_p} T = 0.64`. Two thirds of
+each bound are allowed.
 
-**Loads.** The torque that holds the arm where it is must be within the effort limits.
+**Loads.** The torque that holds the arm at its position must be within the effort limits.
 
-**Rotors.** Behind a gear of ratio n a rotor of inertia J weighs n^2 J at its joint: a wrist of
-0.002 kg m^2 may have 0.1. Where the model lacks it, computed_torque turns accelerations into too
-little torque.
+**Rotors.** Behind a gear of ratio n a rotor of inertia J adds n^2 J at its joint: a wrist of
+0.002 kg m^2 may have 0.1. Where the model lacks this inertia, computed_torque turns accelerations
+into too little torque.
 """
 
 from __future__ import annotations
@@ -29,21 +30,18 @@ from rnea_control.exceptions import ControllerError, distinct
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-# k_d T and sqrt(k_p) T.
-MOST_DAMPING, MOST_BANDWIDTH = 1.0, 0.42
-# A gain in Nm acts on at least this inertia, as a URDF may lack the rotor, [kg m^2] or [kg].
+MOST_DAMPING = 1.0  # largest product k_d T
+MOST_BANDWIDTH = 0.42  # largest product sqrt(k_p) T
+# Least inertia on which a gain in Nm acts, as a URDF may lack the rotor, [kg m^2] or [kg].
 LEAST_INERTIA = 0.1
-# Torques that act later than the dead time by more than this, and by more than so many periods of
-# the states, are late: a state is answered, and its answer is taken, in the next periods, [s].
-LATE, LATE_PERIODS = 0.003, 2.0
-# States after a start whose shortest period is taken for that of all.
-MEASURED_STATES = 50
-# An arm slower than this is at rest: held where it is, and by its torque alone, [rad/s] or [m/s].
-RESTING = 0.01
-# A slower arm may be asked for its answers to torques before it is caught, [rad/s] or [m/s].
-ASKED = 0.2
-# Links this light are driven by rotors that count, [kg m^2].
-SMALL_INERTIA = 0.02
+# Torques are late if they act later than the dead time by more than both of these. A torque is
+# computed in the period after its state, and applied in the next one.
+LATE = 0.003  # lateness beyond the dead time [s]
+LATE_PERIODS = 2.0  # lateness beyond the dead time, in periods of the states
+MEASURED_STATES = 50  # states after a start whose shortest period is used as the period of all
+RESTING = 0.01  # speed below which an arm is at rest, held by its torque alone [rad/s] or [m/s]
+ASKED = 0.2  # speed below which the wires may be checked before the arm is caught [rad/s] or [m/s]
+SMALL_INERTIA = 0.02  # inertia of a link below which its rotor counts [kg m^2]
 
 
 class Obstacle(NamedTuple):
@@ -57,8 +55,9 @@ class StatePeriod:
     """The period of the states after a start at time `t`, [s], and the noise of their velocities.
 
     Attributes:
-        shortest: of the first ones, which is taken for that of all, [s]; NaN before there is one.
-        is_known: whether enough states were measured.
+        shortest: shortest of the first periods, used as the period of all states, [s]; NaN before
+            the first period.
+        is_known: True if enough states were measured.
     """
 
     def __init__(self, t: float = math.nan) -> None:
@@ -67,8 +66,8 @@ class StatePeriod:
         self._velocities: list[FloatArray] = []
 
     def measure(self, t: float, v: FloatArray) -> bool:
-        """Takes the time of a state, and its velocities; whether the period is known now, and was
-        not before."""
+        """Takes the time of a state, [s], and its velocities, shape (nv,); returns True when the
+        period becomes known."""
         if self.is_known or not t > self._last:
             return False
         self.shortest, self._last = float(np.fmin(self.shortest, t - self._last)), t
@@ -78,8 +77,8 @@ class StatePeriod:
 
     @property
     def velocity_noise(self) -> FloatArray:
-        """Standard deviation of the noise of the velocities, shape (nv,), [rad/s] or [m/s]: from
-        one state to the next, as the arm may move; at most `MOST_NOISE`."""
+        """Standard deviation of the noise of the velocities, shape (nv,), [rad/s] or [m/s]; at most
+        `MOST_NOISE`. Computed from differences of successive states, as the arm may move."""
         noise = np.diff(self._velocities, axis=0).std(axis=0) / math.sqrt(2.0)
         return np.minimum(noise, MOST_NOISE)
 
@@ -87,19 +86,24 @@ class StatePeriod:
 def momentum_noise(
     model: RobotModel, ws: Workspace, q: FloatArray, velocity_noise: FloatArray
 ) -> FloatArray:
-    """Standard deviation of the noise of the generalized momentum by that of the velocities, at
-    positions `q`, shapes (nv,)."""
+    """Standard deviation of the noise of the generalized momentum, shape (nv,).
+
+    Args:
+        model, ws: the robot, and a workspace made for it.
+        q: positions, shape (nv,), [rad] or [m].
+        velocity_noise: standard deviation of the velocities, shape (nv,), [rad/s] or [m/s].
+    """
     inertia = crba(model, ws, q, ws.matrix)
     return np.sqrt(inertia**2 @ velocity_noise**2)
 
 
 def lateness(delay: float, dead_time: float, period: float) -> str:
-    """That torques act too late, in a sentence; empty if they do not, or nothing is known.
+    """Reports torques that act too late, in a sentence; empty if they are in time, or unknown.
 
     Args:
-        delay: after which they act, [s]; NaN where it is not known.
-        dead_time: the one that the controller reckons with, [s].
-        period: of the states, [s].
+        delay: time after which torques act, [s]; NaN where it is not known.
+        dead_time: dead time in the settings of the controller, [s].
+        period: period of the states, [s].
     """
     if not delay > dead_time + max(LATE, LATE_PERIODS * period):
         return ""
@@ -123,8 +127,8 @@ def controllable(model: RobotModel) -> None:
 def obstacle_to_start(
     model: RobotModel, settings: SupervisionSettings, q: FloatArray, v: FloatArray, may_move: bool
 ) -> Obstacle | None:
-    """Why a controller may not start from this state; None if it may. `may_move`: whether that is
-    so at any velocity."""
+    """Why a controller may not start from this state; None if it may. `may_move`: True to accept
+    any velocity."""
     if not np.isfinite([q, v]).all():
         return Obstacle("joint_states are not finite", "for joint_states that are finite")
     beyond = np.maximum(model.lower - q, q - model.upper)
@@ -153,13 +157,15 @@ def excessive_gain(
     period: float,
     seen_delay: float = math.nan,
 ) -> str:
-    """The first gain that no arm bears at `q`, shape (nv,), with states of this period, [s], and
-    what is allowed; empty if there is none.
+    """The first gain that is too high at `q`, shape (nv,), with states of this period, [s], and the
+    largest value allowed, in a sentence; empty if there is none.
 
     Args:
         model, ws: the robot, and a workspace made for it.
-        settings: of its controller.
-        seen_delay: after which torques act, [s]; NaN where it is not known.
+        settings: settings of the controller.
+        q: positions, shape (nv,), [rad] or [m].
+        period: period of the states, [s].
+        seen_delay: time after which torques act, [s]; NaN where it is not known.
     """
     late = seen_delay > settings.dead_time
     dead_time = seen_delay if late else settings.dead_time
@@ -188,16 +194,23 @@ def excessive_gain(
 def excessive_load(
     model: RobotModel, ws: Workspace, settings: ControllerSettings, q: FloatArray
 ) -> str:
-    """The joint that cannot be held at `q`; empty if all can. Arguments as of `excessive_gain`."""
+    """The joint whose effort limit is too small to hold the arm, in a sentence; empty if there is
+    none.
+
+    Args:
+        model, ws: the robot, and a workspace made for it.
+        settings: settings of the controller.
+        q: positions, shape (nv,), [rad] or [m].
+    """
     if settings.control_law.model is Model.none:
         return ""
     offset = model.torque_offset if settings.friction_compensation else 0.0
     torque = np.abs(gravity(model, ws, q, ws.torque) + offset)
     limit = settings.effort_limit(model)
-    if settings.hardware_compensates_gravity:  # by all that its actuators have
+    if settings.hardware_compensates_gravity:  # with the full effort limits of its actuators
         limit = np.maximum(limit, model.effort_limit)
     j = int(np.argmax(torque - limit))
-    if torque[j] <= limit[j]:  # never if one is NaN
+    if torque[j] <= limit[j]:  # false for NaN
         return ""
     needed, allowed = distinct(torque[j], limit[j], digits=4)
     needs = f"{model.joint_names[j]} needs {needed} {units(model, j).effort} to be held"
@@ -208,8 +221,8 @@ def excessive_load(
 def light_joints(
     model: RobotModel, q: FloatArray, feedback_inertia: FloatArray | None = None
 ) -> list[str]:
-    """Each joint that turns less than `SMALL_INERTIA` at `q`, shape (nq,), and has no armature,
-    with its inertia; joints with a `feedback_inertia` (`ControllerSettings`) are not named."""
+    """Names and inertias of the joints that move less than `SMALL_INERTIA` at `q`, shape (nq,), and
+    have no armature; joints with a `feedback_inertia` (`ControllerSettings`) are left out."""
     inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv))))
     given = model.armature + (0.0 if feedback_inertia is None else feedback_inertia)
     kinds = zip(model.joint_names, model.joint_types, model.v_slices.values(), strict=True)

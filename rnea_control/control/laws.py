@@ -1,26 +1,27 @@
 r"""The control laws: the torques of the joints, before any limit. A law is one row of a table, and
-everybody else reads the row.
+all other code reads the row.
 
 With the errors e = q_d - q (the shortest way round for continuous joints) and de = v_d - v, and the
 feedback u = Kp e + Kd de + integral of Ki e,
 
     tau = model + u,   or   tau = model with the acceleration a_d + u
 
-The row tells where the model's torque is taken, and whether the feedback is an acceleration or a
-torque [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]. With friction_compensation the
-friction (dynamics/friction.py) is added. All laws that hold a position add the effort of its
-waypoints.
+The row defines the state at which the model's torque is computed, and whether the feedback is an
+acceleration or a torque [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]. With
+friction_compensation the friction (dynamics/friction.py) is added. All laws that hold a position
+add the effort of its waypoints.
 
-All this is for the moment when the torque acts, a dead time after the measurement: the law takes
-the desired motion of that moment, and carries the measured state on with the desired acceleration.
+All quantities are for the moment when the torque acts, a dead time after the measurement: the law
+takes the desired motion of that moment, and predicts the measured state with the desired
+acceleration.
 
 A wrist whose model lacks its rotor inertia has hardly any feedback under computed_torque, as the
-feedback is an acceleration. A least inertia f of a joint's feedback gives it that of a joint with
-the inertia f: max(0, f - M_jj) u is added.
+feedback is an acceleration. A least inertia f of a joint's feedback gives the joint as much as an
+inertia f would have: max(0, f - M_jj) u is added.
 
 While a hand guides the arm, the desired position is the measured one, and the feedback a part of
 the velocity gain. While no state comes, the law is computed_torque on a predicted state: position
-and velocity keep the errors of the last measured ones, and the velocity error decays,
+and velocity keep the errors of the last measurement, and the velocity error decays,
 
     tau = RNEA(q, v, a_d + k de),   de' = -k de
 """
@@ -64,7 +65,7 @@ class Friction(IntEnum):
     """The velocity at which the friction is computed, if it is compensated."""
 
     none = 0
-    desired = 1  # as the measured one would feed back its noise
+    desired = 1  # as the measured velocity would feed back its noise
     measured = 2
 
 
@@ -73,11 +74,11 @@ class ControlLaw(IntEnum):
 
     Attributes:
         model, feedback, friction: the parts of the law.
-        equation: the law, but for friction and the effort of the waypoints.
-        use: what it is for.
-        holds_position: whether it follows trajectories and holds positions; else a hand guides the
-            arm.
-        feeds_back_acceleration: whether gains are those of accelerations, not of torques.
+        equation: the law, without friction and the effort of the waypoints.
+        use: the purpose of the law.
+        holds_position: True if the law follows trajectories and holds positions; otherwise a hand
+            guides the arm.
+        feeds_back_acceleration: True if the feedback is an acceleration, and gains have its units.
     """
 
     computed_torque = (
@@ -118,7 +119,7 @@ class ControlLaw(IntEnum):
         return law
 
 
-# What kernels read of a law, by its number.
+# Parts of the laws for kernels, by the number of the law.
 MODEL_OF = tuple(int(law.model) for law in ControlLaw)
 FEEDBACK_OF = tuple(int(law.feedback) for law in ControlLaw)
 FRICTION_OF = tuple(int(law.friction) for law in ControlLaw)
@@ -149,13 +150,13 @@ def robot_of(arm: Arm, nv: int) -> Robot:
 
 @inlined
 def is_hand_law(settings: Settings) -> bool:
-    """Whether the law of these settings lets a hand guide the arm."""
+    """True if the law of these settings lets a hand guide the arm."""
     return FEEDBACK_OF[int(settings.law)] == DAMPING
 
 
 @inlined
 def shortest_way(settings: Settings, j: int, way: float) -> float:
-    """The way that joint j has to go, the shortest way round if it is continuous."""
+    """Distance that joint j has to move, the shortest way round if it is continuous."""
     if settings.continuous[j] != 0.0:
         way -= 2.0 * math.pi * math.floor(way / (2.0 * math.pi) + 0.5)
     return way
@@ -163,7 +164,7 @@ def shortest_way(settings: Settings, j: int, way: float) -> float:
 
 @inlined
 def _rest(state: State) -> None:
-    """The desired motion is rest."""
+    """Sets the desired motion to rest."""
     state.desired_velocity[:] = 0.0
     state.desired_acceleration[:] = 0.0
     state.desired_effort[:] = 0.0
@@ -173,10 +174,11 @@ def _rest(state: State) -> None:
 def update_feedback(
     settings: Settings, state: State, q: Vector, v: Vector, dt: float, stopped: bool
 ) -> None:
-    """The state when the torque will act, its errors, clamped integral and feedback u.
+    """Computes the state when the torque will act, its errors, the clamped integral and the
+    feedback u.
 
-    `dt` is the time since the last tick, [s]. The feedback of an arm that is `stopped`, and pushed
-    out of its place, does not grow beyond `max_position_errors`.
+    `dt` is the time since the last tick, [s]. If the arm is `stopped` and pushed out of its place,
+    its feedback does not grow beyond that of `max_position_errors`.
     """
     guided = state.guided != 0.0
     ahead = settings.dead_time
@@ -213,15 +215,15 @@ def update_feedback(
 
 @inlined
 def predict_state(settings: Settings, state: State, q: Vector, v: Vector, dt: float) -> None:
-    """Carries the errors of the last state on by `dt`, and fills `q`, `v` and the feedback from
-    them."""
+    """Predicts the errors of the last state `dt` [s] later, and fills `q`, `v` and the feedback
+    from them."""
     guided = state.guided != 0.0
     decay = math.exp(-PREDICTED_DECAY * dt)
     accelerating = FEEDBACK_OF[int(settings.law)] == AS_ACCELERATION
     if guided:
         _rest(state)
     for j in range(q.shape[0]):
-        if guided:  # it comes to rest about where it was seen last
+        if guided:  # the arm comes to rest at about its last measured position
             state.desired_position[j] = state.last_position[j]
         de = state.velocity_error[j]
         state.position_error[j] += de * (1.0 - decay) / PREDICTED_DECAY
@@ -235,8 +237,8 @@ def predict_state(settings: Settings, state: State, q: Vector, v: Vector, dt: fl
 
 @inlined
 def gravity_torque(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
-    """Fills `gravity_torque` with the commands that hold the arm: zeros where the hardware adds
-    the gravity torque, or the law does without a model."""
+    """Fills `gravity_torque` with the commands that hold the arm: zeros if the hardware adds the
+    gravity torque, or the law uses no model."""
     bodies, memory, _ = robot
     model = MODEL_OF[int(settings.law)]
     if settings.hardware_adds_gravity != 0.0 or model == NO_MODEL:
@@ -248,8 +250,8 @@ def gravity_torque(robot: Robot, settings: Settings, state: State, q: Vector) ->
 
 @inlined
 def _add_feedback_inertia(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
-    """Adds to `torque` the feedback that is missing where the model's inertia is below the
-    least."""
+    """Adds to `torque` the missing feedback of joints whose inertia in the model is below the least
+    inertia."""
     wanted = False
     for j in range(q.shape[0]):
         wanted |= settings.feedback_inertia[j] > 0.0

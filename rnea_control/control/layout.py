@@ -1,7 +1,7 @@
-"""What the control step works on: the arm's numbers, the settings, the state and the findings.
+"""Data of the control step: numbers of the arm, settings, state and findings.
 
-Kernels and Python read and write them by the same names; see jit/record.py and jit/rows.py. Rows
-have a column for each joint.
+Kernels and Python read and write the data by the same names; see jit/record.py and jit/rows.py.
+Rows have a column for each joint.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from rnea_control.jit.rows import Rows, rows
 
 
 class Settings(Rows):
-    """Settings of the control step. Limits are multiplied by what the model and other parameters
-    say; a velocity limit of infinity is none."""
+    """Settings of the control step. Effort and velocity limits include their scale factors; an
+    infinite velocity limit is no limit."""
 
     p_gain: Vector
     i_gain: Vector
@@ -21,19 +21,19 @@ class Settings(Rows):
     i_clamp_max: Vector
     i_clamp_min: Vector
     error_deadband: Vector  # position error that the integral ignores [rad] or [m]
-    feedback_inertia: Vector
+    feedback_inertia: Vector  # least inertia of the feedback [kg m^2] or [kg]
     dead_time: float  # [s]
     hardware_adds_gravity: float  # 1 or 0
-    effort_limit: Vector
-    torque_rate_limit: Vector
-    velocity_limit: Vector
-    margin: Vector  # of the soft position limits
-    limit_stiffness: float
-    max_position_error: Vector
+    effort_limit: Vector  # [Nm] or [N]
+    torque_rate_limit: Vector  # [Nm/s] or [N/s]
+    velocity_limit: Vector  # [rad/s] or [m/s]
+    margin: Vector  # width of the margin before a position limit [rad] or [m]
+    limit_stiffness: float  # stiffness of the soft position limits [1/s^2]
+    max_position_error: Vector  # [rad] or [m]
     saturation_timeout: float  # [s]
-    max_deceleration: Vector
+    max_deceleration: Vector  # [rad/s^2] or [m/s^2]
     blend_time: float  # [s]
-    guiding_damping: float
+    guiding_damping: float  # part of the velocity gain while a hand guides the arm
 
     # Bounds of the motion, see motion_watch.py; infinity is none.
     max_velocity: float
@@ -44,24 +44,24 @@ class Settings(Rows):
     observer_gain: float
     max_external_torque: Vector
 
-    # What the model decides.
+    # Values from the model.
     continuous: Vector  # 1 for a continuous joint, else 0
     lower_limit: Vector
     upper_limit: Vector
     soft_lower: Vector
     soft_upper: Vector
     state_velocity_limit: Vector
-    friction: Matrix = rows(3)  # as `friction_torque` takes it
-    reference_speed: Vector  # the velocity limit, or what stands in for it where there is none
-    end_slack: Vector  # how far a joint may be from the end of a goal without a word
+    friction: Matrix = rows(3)  # parameters of `friction_torque`
+    reference_speed: Vector  # velocity limit, or a default where there is none [rad/s] or [m/s]
+    end_slack: Vector  # distance from a goal without tolerance that is not reported [rad] or [m]
 
     law: float  # number of the control law
     check_jumps: float  # 1 or 0
 
 
-SettingsStack = Settings  # those of the controller, and those that hold any arm
+SettingsStack = Settings  # settings of the controller, and settings that hold any arm
 
-# Rows of the settings that are parameters, as they are; the step reads no other parameter.
+# Rows of the settings that are parameters, unchanged; the step reads no other parameter.
 PARAMETERS = {
     "p_gain": "gains.<joint>.p",
     "i_gain": "gains.<joint>.i",
@@ -93,8 +93,7 @@ PARAMETERS = {
 
 
 class Desired(Rows):
-    """What a trajectory asks for at a time: position, its derivatives by trajectory time, and
-    effort."""
+    """Sample of a trajectory at a time: position, its derivatives by trajectory time, effort."""
 
     desired_position: Vector
     desired_velocity: Vector
@@ -106,19 +105,19 @@ class State(Desired):
     """State of the control step. The desired motion is by time once it is scaled."""
 
     # The errors and the law (laws.py). Errors are unfiltered: predict_state
-    # and ControllerState.measured compute the measured state from them. What acts on the feedback
-    # alone changes `feedback` only.
-    position_error: Vector
-    velocity_error: Vector
+    # and ControllerState.measured compute the measured state from them. Changes of the feedback
+    # alone are in `feedback` only.
+    position_error: Vector  # [rad] or [m]
+    velocity_error: Vector  # [rad/s] or [m/s]
     integral: Vector
     feedback: Vector
     model_position: Vector  # state and acceleration for which the model's torque is computed
     model_velocity: Vector
     model_acceleration: Vector
-    torque: Vector
-    gravity_torque: Vector
+    torque: Vector  # [Nm] or [N]
+    gravity_torque: Vector  # [Nm] or [N]
     guided: float  # 1 while a hand guides the arm, and the desired position follows it
-    feedback_share: float  # of the feedback, in force
+    feedback_share: float  # part of the feedback that is in force
     # State that the torque is computed for: at the moment when the torque acts, or from the model
     # while no state comes.
     predicted_position: Vector
@@ -128,15 +127,15 @@ class State(Desired):
     last_time: float
     last_trajectory_time: float
     segment: float
-    behind: float  # by how much trajectory time is behind
+    behind: float  # delay of trajectory time
     target_scaling: float
     leading_scaling: float
     scaling: float
     scaling_rate: float
     unscaled_until: float
     path_end: float  # time from which the trajectory is at rest
-    pause_delay: float  # by which pauses of the states have delayed the motion
-    pause_lasts: float  # 1 while trajectory time does not run at its target yet since a pause
+    pause_delay: float  # delay of the motion by pauses of the states
+    pause_lasts: float  # 1 while trajectory time runs below its target since a pause
 
     # The motion (motion.py).
     start_time: float
@@ -152,63 +151,63 @@ class State(Desired):
     last_measured: float  # [s]
     jumping_joint: float
     standstill: float  # distance that joints should have moved since positions changed last
-    doubted_position: Vector  # of the last state that was not believed
-    doubted_at: float  # its time [s]; NaN for none
-    rests_since: float  # of an arm that is only predicted [s]; NaN if it is not, or moves
+    doubted_position: Vector  # position in the last state that was doubted
+    doubted_at: float  # time of that state [s]; NaN for none
+    rests_since: float  # time since which a predicted arm is at rest [s]; NaN if it moves
 
     # The output stage (output_stage.py).
     blend_offset: Vector  # torque before the start that has yet to fade
     blend_start: float  # time when it begins to fade [s]; NaN for the next step
-    limit_acceleration: Vector  # that limits ask for
+    limit_acceleration: Vector  # acceleration by the limits [rad/s^2] or [m/s^2]
     command: Vector  # the last torque that left; NaN for none
     previous_command: Vector  # `command` before the last step
-    saturated_since: Vector  # time for which it has been at its limit [s]
-    position_limited: Vector  # time in all for which each stage was at work [s]
+    saturated_since: Vector  # time for which a torque has been at its limit [s]
+    position_limited: Vector  # total time for which each stage was at work [s]
     velocity_limited: Vector
     saturated: Vector
     rate_limited: Vector
-    held_inertia: Vector  # inertia that a joint feels with the other joints held
-    free_inertia: Vector  # and with these free
+    held_inertia: Vector  # inertia of a joint with the other joints held
+    free_inertia: Vector  # inertia of a joint with the other joints free
     rate_step: float  # longest time that the rate limit counts in the next step [s]
-    let_go_damping: Vector  # of a joint in an arm that was let go; 0 where that is not allowed
+    let_go_damping: Vector  # damping of a joint after letting go; 0 where it is not allowed
 
-    # Shaking (step.py): the side to which a joint was last faster than it should be, and how often
-    # that has changed.
+    # Shaking (step.py): the sign of a joint's last large velocity error, and the decaying count of
+    # sign changes.
     shaken_side: Vector
     reversals: Vector
 
     # The momentum observer (momentum_observer.py).
-    residual: Vector  # external torque
-    momentum: Vector  # of the last state
-    momentum_rate: Vector  # without the actuators' torque
-    next_momentum: Vector  # of the present state
+    residual: Vector  # external torque [Nm] or [N]
+    momentum: Vector  # momentum of the last state
+    momentum_rate: Vector  # its rate, without the actuators' torque
+    next_momentum: Vector  # momentum of the present state
     next_rate: Vector
-    acting_torque: Vector  # of the actuators, a dead time behind `last_command`
+    acting_torque: Vector  # torque of the actuators, a dead time behind `last_command`
     last_command: Vector
     filtered_command: Vector  # the command through the filter of the residual
     observed_at: float  # time of the last observed state [s]; NaN for none
 
     # Bounds of the motion (motion_watch.py).
     smooth_velocity_error: Vector
-    moved_by_position: Vector  # of late
-    moved_by_velocity: Vector
+    moved_by_position: Vector  # recent distance by positions [rad] or [m]
+    moved_by_velocity: Vector  # recent distance by velocities [rad] or [m]
     position_rate: Vector  # velocity by positions
     velocity_noise: Vector  # standard deviation, set from outside; NaN while it is not known
-    residual_noise: Vector  # set with it
-    watched_position: Vector  # of the last state
+    residual_noise: Vector  # standard deviation, set together with `velocity_noise`
+    watched_position: Vector  # position in the last state
     watched_velocity: Vector
-    contradicting_for: Vector  # [s]
-    sliding_way: Vector  # in which a joint is desired to slide
-    sliding_for: Vector  # time for which it has slid that way [s]
-    sliding_residual: Vector  # that goes with it
-    found_residual: Vector  # when a bound was violated last
+    contradicting_for: Vector  # time for which positions contradict velocities [s]
+    sliding_way: Vector  # direction in which a joint is desired to slide, 1 or -1; 0 for none
+    sliding_for: Vector  # time for which it has slid in that direction [s]
+    sliding_residual: Vector  # residual of the sliding joint
+    found_residual: Vector  # residual when a bound was violated last
     found_command: Vector
     unrest: float  # share of the last second in which a held joint has moved
 
     # An arrest (arrest.py).
     braked_since: float  # time from which braking acts [s]; NaN for none
-    arrest_speed: Vector  # of each joint before it
-    arrest_peak: Vector  # largest speed until braking acted
+    arrest_speed: Vector  # speed of each joint at the beginning, as a part of reference_speed
+    arrest_peak: Vector  # largest speed until braking acted, as a part of reference_speed
 
     def begin_anew(self) -> None:
         """Forgets the desired motion, its errors and what was found in it. The target of the
@@ -228,8 +227,8 @@ _OF_A_MOTION = (
 
 
 class Arm(Record):
-    """What there is once for an arm: where its model, its trajectory and its code are, and what its
-    steps have found."""
+    """Data that exist once for an arm: addresses of its model, its trajectory and its code, and
+    results of its steps."""
 
     # The model and the workspace.
     bodies_at: int = 0
@@ -244,7 +243,7 @@ class Arm(Record):
     starts_at: int = 0
     coefficients_at: int = 0
     segments: int = 0
-    revision: int = 0  # how many there have been
+    revision: int = 0  # number of trajectories so far
 
     # Memory of stops (stopping.py).
     spare: int = 0  # the stop that is not followed
@@ -262,54 +261,68 @@ class Arm(Record):
 
     # The last states and commands (motion_watch.py).
     record_at: int = 0
-    recorded: int = 0  # how many there have been
+    recorded: int = 0  # number of recorded states so far
 
     # Steps.
-    braced: int = 0  # which settings are in force; 1: those that hold any arm
+    braced: int = 0  # index of the settings in force; 1: the settings that hold any arm
     motion: int = 0  # number of the motion that is followed; 0 for none
-    gave_way: int = 0  # how often the desired position was taken from the arm
-    findings: int = 0  # how many there have been
-    outcome: int = 0  # of the last step of a measured state
+    gave_way: int = 0  # number of times that the desired position was taken from the arm
+    findings: int = 0  # number of findings so far
+    outcome: int = 0  # result of the last step of a measured state
     predicting: bool = False  # the last torques were for a predicted state
-    gaps: int = 0  # how often that has begun
-    watch: int = 0  # which bounds the motion has, see motion_watch.py
+    gaps: int = 0  # number of times that predictions have begun
+    watch: int = 0  # bounds of the motion, see motion_watch.py
     powerless: bool = False  # the controller has let go of the arm
     suspected: bool = False  # the residual of the last state was beyond a bound
     is_restless: bool = False  # an arm that is held does not stand still; see unrest.py
 
 
 class Finding(Record):
-    """What a step has found."""
+    """Result of a step that has found something."""
 
     kind: int = 0
-    ended: int = 0  # number of the motion that it ended; 0 for none
+    ended: int = 0  # number of the motion that the finding ended; 0 for none
     joint: int = 0
     quantity: int = 0  # 0 for its position, 1 for its velocity
     excess: float = 0.0
     allowed: float = 0.0
     found_at: float = 0.0  # trajectory time [s]
     moving_at: float = 0.0  # velocity of the joint
-    external_torque: float = 0.0  # at the joint
+    external_torque: float = 0.0  # external torque at the joint
     late_by: float = 0.0  # delay of the motion by pauses of the states [s]
 
 
-# Kinds of findings. Of motion.py: the motion goes on, has ended well, or has violated a tolerance;
-# of step.py: the arm was torn away, torque was at its limit for too long, or a joint shakes; from
-# outside a step: an emergency stop, or an interpreter that stands still.
-UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)
-TORN_AWAY, PRESSED, SHAKEN, STOPPED, HUNG = range(4, 9)
-# Of motion_watch.py: something is in the way of a joint; positions and velocities contradict each
-# other; a joint is too fast, or too far from its desired velocity; something drives a joint, or the
-# whole arm; an external torque beyond its threshold.
-BLOCKED, CONTRADICTED, TOO_FAST, RUNAWAY, DRIVEN, POWERED, COLLIDED = range(9, 16)
+# Kinds of findings.
+# From motion.py:
+UNDER_WAY = 0  # nothing found, the motion continues
+REACHED = 1  # the motion has ended within its tolerances
+PATH_VIOLATED = 2  # a path tolerance is violated
+GOAL_VIOLATED = 3  # a goal tolerance is violated
+# From step.py:
+TORN_AWAY = 4  # the arm was torn away from its desired position
+PRESSED = 5  # a torque was at its limit for too long
+SHAKEN = 6  # a joint shakes
+# From outside a step:
+STOPPED = 7  # emergency stop
+HUNG = 8  # the Python interpreter does not run
+# From motion_watch.py:
+BLOCKED = 9  # something is in the way of a joint
+CONTRADICTED = 10  # positions and velocities contradict each other
+TOO_FAST = 11  # a joint is too fast
+RUNAWAY = 12  # a joint is too far from its desired velocity
+DRIVEN = 13  # something drives a joint
+POWERED = 14  # something drives the whole arm
+COLLIDED = 15  # an external torque is beyond its threshold
 VIOLATIONS = range(CONTRADICTED, COLLIDED + 1)
-# Of arrest.py: braking did not help, and the controller has let go of the arm.
-LET_GO = 16
-RESTLESS = 17  # a joint moves although it is held; see unrest.py
-CALM = 18  # it stands still again
-MOST_FINDINGS = 64  # that are kept
+# From arrest.py:
+LET_GO = 16  # braking did not help, and the controller has let go of the arm
+# From unrest.py:
+RESTLESS = 17  # a joint moves although it is held
+CALM = 18  # the arm stands still again
 
-# Columns of the recorded states: the time; then positions, velocities and the command that answers
-# them, of all joints.
-RECORD_TIME, RECORD_STATE = 0, 1
-RECORD_ROWS = 600
+MOST_FINDINGS = 64  # number of findings that are kept
+
+# Columns of the recorded states.
+RECORD_TIME = 0  # time of the state [s]
+RECORD_STATE = 1  # first of the positions, velocities and resulting commands of all joints
+RECORD_ROWS = 600  # number of states that are kept

@@ -1,9 +1,10 @@
-"""Mistakes of signs, orders and units between a controller and its arm, and which of them explains
-how an arm has answered to torques (arm_answer.py).
+"""Mistakes of signs, orders and units between a controller and its arm, and the search for the
+mistake that explains how an arm has answered to torques (arm_answer.py).
 
-A `Mistake` says what becomes of commands on their way to the joints, and of states on their way
-back. The one that explains the answer best is the likeliest, if it does so much better than none,
-and better than a push: torques from outside that begin at some time, at any joints.
+A `Mistake` defines how commands change on their way to the joints, and states on their way back.
+The mistake with the best explanation is the likeliest one, if the explanation is much better than
+without a mistake, and better than by a push: torques from outside that begin at some time, at any
+joints.
 """
 
 from __future__ import annotations
@@ -28,25 +29,25 @@ from rnea_control.model import RobotModel
 
 UNEXPLAINED = 0.2  # part of the score without a mistake that a mistake may keep
 USUAL = 13.0  # score of each joint that a right explanation may have
-EVIDENCE = 12.0  # by how much it must be better than none
+EVIDENCE = 12.0  # least difference of the scores without and with a mistake
 EARTH = (8.0, 11.5)  # gravity that an arm can feel [m/s^2]
 UNITS = (-1.0, 0.0, 1e-3, 0.1, 10.0, 100.0, 1e3)  # factors by which all torques may arrive
-JOINT_UNITS = (-1.0, 0.0, 0.1, 10.0)  # the same at a single joint
+JOINT_UNITS = (-1.0, 0.0, 0.1, 10.0)  # factors by which the torque of a single joint may arrive
 GEARS = (0.5, 2.0)  # factors by which a joint may turn further than its positions say
-OFFSETS = (-90, -60, -45, -30, -15, 15, 30, 45, 60, 90)  # of encoders [degrees]
+OFFSETS = (-90, -60, -45, -30, -15, 15, 30, 45, 60, 90)  # offsets of encoders [degrees]
 ALIKE = 6.0  # difference of scores within which two mistakes are equally likely
 PUSH = 6.0  # cost of a push at a joint, which has two parameters
 ONSETS = 15  # times at which a push is tried
-STATES = 100  # at most so many states of an answer are looked at
+STATES = 100  # number of states to which a longer answer is reduced
 
 Rows = Callable[[FloatArray], FloatArray]
 
 
 class Mistake(NamedTuple):
-    """What may be wrong, and what it does to rows of shape (n, nv); None for no change."""
+    """A possible mistake, and its effect on rows of shape (n, nv); None for no change."""
 
     kind: str = ""  # sign, order, unit, velocity, gear, encoder or gravity; empty for no mistake
-    joints: tuple[int, ...] = ()  # those that it is about; empty for all
+    joints: tuple[int, ...] = ()  # joints with the mistake; empty for all
     words: str = ""
     torques: Rows | None = None  # commands to the torques of the joints, before the effort limits
     positions: Rows | None = None  # measured positions to true ones
@@ -54,7 +55,7 @@ class Mistake(NamedTuple):
     hardware_adds_gravity: bool | None = None
     gravity: tuple[float, ...] | None = None
     most_loss: float = MOST_LOSS  # part of the torques that friction may take
-    cost: float = 0.0  # how unlikely it is beforehand, as a difference of scores
+    cost: float = 0.0  # improbability of the mistake beforehand, as a difference of scores
 
 
 NONE = Mistake()
@@ -90,13 +91,13 @@ def _factor_words(what: str, arrives: str, factor: float) -> tuple[str, str]:
         return "unit", f"{what} {arrives} not at all: are the drives enabled, the brakes open?"
     if factor > 1.0:
         times = f"{factor:g} times as large"
-    else:  # for as long as they are late they are small
+    else:  # torques that are late are small meanwhile
         times = f"{1.0 / factor:g} times too small, or too late"
     return "unit", f"{what} {arrives} {times}: check the unit of the commands, Nm or N"
 
 
 def mistakes(model: RobotModel) -> Iterator[Mistake]:
-    """All mistakes of wires that are looked for."""
+    """All mistakes of wires to be tried."""
     names, nv = model.joint_names, model.nv
     for factor in UNITS:
         kind, words = _factor_words("the torques of all joints", "arrive", factor)
@@ -138,7 +139,7 @@ def mistakes(model: RobotModel) -> Iterator[Mistake]:
 
 
 def _gravities(model: RobotModel, answer: Answer, constant: FloatArray) -> Iterator[Mistake]:
-    """Mistakes of gravity; `constant`: the torque that acts besides at each joint, shape (nv,)."""
+    """Mistakes of gravity; `constant`: additional constant torque at each joint, shape (nv,)."""
     adds = not answer.hardware_adds_gravity
     what = "adds the gravity torque itself" if adds else "does not add the gravity torque"
     words = f"the hardware {what}: set hardware_compensates_gravity to {str(adds).lower()}"
@@ -170,9 +171,9 @@ def explain(
 
     Args:
         model: the robot.
-        answer: with the torques that act, by all that is known of delays.
-        evidence: by how much its score must be better than that of no mistake.
-        push_factor: how many times as large as that of a push it may be.
+        answer: motion and torques; the torques act at their times, by the known delay.
+        evidence: least difference of the scores without and with a mistake.
+        push_factor: largest score of a mistake, relative to the score of a push.
     """
     step = max(len(answer) // STATES, 1)
     if step > 1:
@@ -215,7 +216,8 @@ def _push_score(answer: Answer, judge: Judge, own: FloatArray) -> float:
 def _score(
     model: RobotModel, answer: Answer, judge: Judge, own: FloatArray, mistake: Mistake
 ) -> float:
-    """The score of an answer with a mistake; `judge` and `own`: without one, by joint."""
+    """The score of an answer with a mistake; `judge` and `own`: the judge and the scores by joint,
+    without a mistake."""
     if mistake.velocities is not None and mistake.positions is None:
         velocities = mistake.velocities(answer.v)
         if not _contradiction(answer, velocities) < _contradiction(answer, answer.v):
@@ -241,6 +243,7 @@ def _score(
 
 
 def _contradiction(answer: Answer, v: FloatArray) -> float:
-    """How much the changes of position contradict velocities `v`, shape (n, nv), [rad] or [m]."""
+    """Difference between the changes of position and the integral of velocities `v`, shape (n, nv);
+    a norm over all states and joints, [rad] or [m]."""
     by_velocity = np.cumsum(np.diff(answer.t)[:, None] * 0.5 * (v[1:] + v[:-1]), axis=0)
     return float(np.linalg.norm(answer.q[1:] - answer.q[0] - by_velocity))

@@ -1,8 +1,8 @@
-"""The machine of a controller's modes: what leads from one to another, and what the arm does then.
+"""State machine of a controller's modes: the events that change the mode, and the act of the arm.
 
-An `Event` counts in the modes of its row. No mode changes but by an event, which `Machine.happen`
-handles, and an emergency stop or a fault that was not resumed takes the place of every mode in
-which the arm would be free.
+An `Event` counts in the modes of its row. Only events change the mode; `Machine.happen` handles
+them. An emergency stop or a fault that was not resumed replaces every mode in which the arm would
+be free.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from rnea_control.control.motion import Act, Ending, EndKind, Motion
 from rnea_control.control.planner import Plan, Situation, check_law
 from rnea_control.exceptions import ControllerError, TrajectoryModeError, listed
 
-# An arm that has given way so often within so long, [s], has a law that shakes it.
-MOST_GIVEN_WAY, GIVING_WAY = 4, 3.0
+# A law shakes the arm if the arm gives way MOST_GIVEN_WAY times within GIVING_WAY.
+MOST_GIVEN_WAY = 4  # number of times
+GIVING_WAY = 3.0  # period [s]
 
 State = tuple[float, FloatArray, FloatArray]
 ENDS = "the controller is bringing the arm to rest, to stop"
@@ -54,20 +55,20 @@ class Mode(Enum):
     """Braking did not help: commands no torque until it is activated anew."""
 
 
-# Modes in which trajectories are taken; in which the arm is free; in which it brakes and holds,
-# whatever the law; in which the controller has the arm; and in which it commands nothing.
+# Groups of modes: trajectories are accepted; the arm is free; the arm brakes and holds, whatever
+# the law; the controller has the arm.
 TAKES_TRAJECTORIES = (Mode.HOLDING, Mode.MOVING, Mode.BRAKING)
 FREE = (*TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION)
 STOPPED = (Mode.EMERGENCY_STOP, Mode.FAULT)
 HAS_ARM = (*FREE, *STOPPED, Mode.CHECKING, Mode.BLIND)
-# Modes in which a controller that lost the arm by a pause gets it back without an operator.
+# The controller gets the arm back without an operator if it lost the arm by a pause.
 RETURNS = (*FREE, Mode.BLIND)
-SILENT = (Mode.INACTIVE, Mode.GUARDED)
-# Modes in which a state is not simply answered.
+SILENT = (Mode.INACTIVE, Mode.GUARDED)  # the controller commands nothing
+# A state needs more than a step of the controller.
 UNUSUAL = (*SILENT, Mode.WAITING, Mode.CHECKING, Mode.BLIND)
-_AT_REST = (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND)  # or about to be
+_AT_REST = (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND)  # or coming to rest
 
-# Why no trajectory is taken in the other modes.
+# Reasons for rejecting trajectories in the other modes.
 REFUSALS = {
     Mode.INACTIVE: "the controller is not active; activate it first",
     Mode.WAITING: "the controller waits, {reason}; send it again later",
@@ -84,10 +85,10 @@ REFUSALS = {
 class Row(NamedTuple):
     """An event."""
 
-    modes: tuple[Mode, ...]  # those in which it counts
-    to: Mode  # which it leads to; HOLDING stands for the law's own mode at rest
-    act: Act | None = None  # what the arm does, whose motion ends; None if it does not
-    besides: tuple[Mode, ...] = ()  # modes that stay, while the arm does the same
+    modes: tuple[Mode, ...]  # modes in which it counts
+    to: Mode  # mode that follows; HOLDING means the law's own mode at rest
+    act: Act | None = None  # act of the arm, whose motion ends; None if the motion continues
+    besides: tuple[Mode, ...] = ()  # modes that stay, while the arm acts in the same way
 
 
 class Event(Enum):
@@ -140,17 +141,16 @@ class Event(Enum):
 
 
 class Machine:
-    """The mode of a controller, how steps change it, and what those who send trajectories and an
-    operator may ask of it.
+    """Mode of a controller, its changes by steps, and requests of trajectory senders and operators.
 
-    `on_change` is called at every change of the mode or its reason with the old mode, the new one
+    `on_change` is called at every change of the mode or its reason with the old mode, the new mode
     and the reason, maybe in a tick: it must be quick.
 
     Attributes:
-        mode: the present one; only events change it.
-        reason: why it is in this mode.
-        off_goal: whether the last motion came to rest away from its goal.
-        unexplained: whether the cause of a fault is still to be looked for; see `tell_cause`.
+        mode: the present mode; only events change it.
+        reason: why the controller is in this mode.
+        off_goal: True if the last motion came to rest away from its goal.
+        unexplained: True while the cause of a fault is still to be searched; see `tell_cause`.
     """
 
     def __init__(
@@ -159,30 +159,36 @@ class Machine:
         self.controller = controller
         self.mode, self.reason = Mode.INACTIVE, "not activated yet"
         self._on_change = on_change
-        self._holders: set[Hashable] = set()  # who hold the emergency stop
+        self._holders: set[Hashable] = set()  # publishers that hold the emergency stop
         self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
         self.forget()
 
     def forget(self) -> None:
-        """Forgets what is true since an activation only."""
+        """Resets the values that apply to one activation only."""
         self.controller.forget()
-        # What takes the place of free modes until it is resumed or reset, and why.
+        # Modes that replace the free modes until they are resumed or reset, and their reasons.
         self._latched = {Mode.EMERGENCY_STOP: "emergency stop"} if self._holders else {}
-        self._law_failed = False  # it is not asked again before the fault is reset
+        self._law_failed = False  # the law stays out of use until the fault is reset
         self._lost_in = self.mode  # the mode in which the sentinel has taken the arm
         self._ending = self.unexplained = self.off_goal = False
-        self._seen = ""  # what was seen in a fault, whatever its cause
+        self._seen = ""  # observation in a fault, whatever its cause
 
     def happen(
         self, event: Event, reason: str, state: State | None = None, kind: EndKind = EndKind.DROPPED
     ) -> bool:
-        """Handles an event by the table; returns whether it counts in this mode. `state`: time and
-        the measured state, where the arm is caught; `kind`: of the motion's end."""
+        """Handles an event by the table; returns True if it counts in this mode.
+
+        Args:
+            event: the event.
+            reason: reason of the new mode.
+            state: time and measured state, if the arm is caught.
+            kind: kind of the motion's end.
+        """
         row, controller, guided = event.value, self.controller, self.controller.guided
         if self.mode in row.modes:
             self._change(row.to, reason)
         elif self.mode in row.besides:
-            self._change(self.mode, self.reason)  # it may have to be braced now
+            self._change(self.mode, self.reason)  # the arm may have to be braced now
         else:
             return False
         if row.act is not None:
@@ -191,8 +197,8 @@ class Machine:
         return True
 
     def _change(self, mode: Mode, reason: str) -> None:
-        """Changes the mode, or its reason, and with it whether the arm is braced: it brakes and
-        holds under every law, and under one that has failed."""
+        """Changes the mode or its reason, and updates whether the arm is braced. A braced arm
+        brakes and holds under every law, and after a failure of the law."""
         latch = next((each for each in STOPPED if each in self._latched), None)
         if mode in FREE and latch is not None:
             mode, reason = latch, self._latched[latch]
@@ -213,9 +219,9 @@ class Machine:
 
     @property
     def may_return(self) -> bool:
-        """Whether the controller may have an arm back that it has lost, or loses now, without an
-        operator: not one that was stopped, faulty, let go, still being checked, or not measured as
-        a motion leads there."""
+        """True if the controller may get the arm back without an operator after losing it. False if
+        the arm was stopped, faulty, let go or still being checked, is being deactivated, or was
+        measured where no motion leads."""
         lost_in = self._lost_in if self.mode is Mode.GUARDED else self.mode
         stopped = bool(self._latched) or self._ending or self.controller.doubts
         return lost_in in RETURNS and not stopped
@@ -227,15 +233,17 @@ class Machine:
         return Mode.HOLDING if holds else Mode.GRAVITY_COMPENSATION
 
     def end(self, reason: str) -> bool:
-        """Begins to bring the arm to rest, to deactivate the controller then; whether it moves."""
+        """Begins to bring the arm to rest before a deactivation; returns True while it moves."""
         if self.mode not in HAS_ARM:
             return False
         self._ending = self._ending or self.happen(Event.ENDING, reason)
         return self.controller.is_moving or self.controller.joints_move
 
     def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:
-        """Brakes and holds, and takes no trajectory before all who have pressed it have released it
-        and it is resumed; `who`: any value that tells one from another."""
+        """Brakes, holds, and rejects trajectories until all publishers that pressed the emergency
+        stop have released it and the controller is resumed. `pressed` is False for a release; the
+        last argument is any value that identifies the publisher.
+        """
         if not pressed:
             self._holders.discard(who)
             return
@@ -248,14 +256,14 @@ class Machine:
     def fail(
         self, reason: str, t: float, q: FloatArray, v: FloatArray, law_failed: bool = False
     ) -> None:
-        """Brakes from the last state, holds, and takes no trajectory before the fault is reset.
-        If it is the control law that has failed, another one brakes."""
+        """Brakes from the last state, holds, and rejects trajectories until the fault is reset. If
+        the control law has failed, a law that holds any arm brakes."""
         self._latched[Mode.FAULT] = reason
         self._law_failed |= law_failed
         self.happen(Event.FAILED, reason, (t, q, v))
 
     def follow_up(self, found: Sequence[Ending] = ()) -> None:
-        """Changes the mode after the last steps, by what they have found."""
+        """Changes the mode after the last steps, by their findings."""
         controller = self.controller
         ended = "the motion has ended"
         for end in found:
@@ -272,7 +280,7 @@ class Machine:
                 self._give_way(end)
             elif end.restless:
                 self.happen(Event.BRAKED, end.text)
-        if controller.predicting:  # machine code may have begun that only now
+        if controller.predicting:  # machine code may have begun to predict only now
             return
         if self.mode is Mode.MOVING and controller.motion is None:
             event = Event.BRAKED if controller.is_moving else Event.RESTED
@@ -281,7 +289,7 @@ class Machine:
             self.happen(Event.RESTED, "at rest")
 
     def let_go(self, reason: str) -> bool:
-        """Commands no torque any more until it is activated anew; whether that is new."""
+        """Commands no torque until the next activation; returns False if that is so already."""
         if self.mode in (Mode.INACTIVE, Mode.POWERLESS):
             return False
         self.controller.let_go()
@@ -289,7 +297,7 @@ class Machine:
         return self.happen(Event.LET_GO, reason)
 
     def tell_cause(self, words: str) -> None:
-        """Puts the likely cause in front of the reason of a fault, or of having let go."""
+        """Puts the likely cause in front of the reason of a fault or of mode powerless."""
         if self.mode in (Mode.FAULT, Mode.POWERLESS):
             reason = f"{words} ({self._seen or self.reason})"
             if self.mode is Mode.FAULT:
@@ -297,10 +305,11 @@ class Machine:
             self._change(self.mode, reason)
 
     def _give_way(self, end: Ending) -> None:
-        """The desired position was taken from the arm."""
+        """Brakes after the desired position was taken from the arm, or fails if the law shakes the
+        arm."""
         controller, times, reason = self.controller, self._gave_way_at, end.text
         often = False
-        if not controller.arresting:  # an arm that is caught may give way again and again
+        if not controller.arresting:  # an arm that is caught may give way repeatedly
             times.append(controller.time)
             often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
         if often:
@@ -314,13 +323,13 @@ class Machine:
         elif self.mode is not Mode.GRAVITY_COMPENSATION or not controller.guided:
             self.happen(Event.BRAKED, reason)
 
-    # What those who send trajectories ask for.
+    # Requests of trajectory senders.
 
     def situation(self, t: float) -> Situation:
         """The state that a new trajectory starts from.
 
         Raises:
-            TrajectoryModeError: none may be followed now.
+            TrajectoryModeError: no trajectory may be followed now.
         """
         if self.mode is Mode.GRAVITY_COMPENSATION:
             check_law(self.controller.settings.control_law)
@@ -331,13 +340,13 @@ class Machine:
         return self.controller.situation(t)
 
     def adopt(self, plan: Plan) -> bool:
-        """Changes to a plan, unless it is too late for it or the mode has changed."""
+        """Changes to a plan; returns False if it is too late for it or the mode has changed."""
         if self.mode not in TAKES_TRAJECTORIES or self._ending:
             return False
         return self.controller.adopt(plan) and self.happen(Event.ADOPTED, "following a trajectory")
 
     def catch_up(self, plan: Plan, motion: Motion) -> bool:
-        """Has the motion that is followed go on by a plan; whether it does."""
+        """Has the present motion continue by a plan; returns True if it does."""
         if self.mode is not Mode.MOVING or self._ending or motion is not self.controller.motion:
             return False
         return self.controller.adopt(plan, motion)
@@ -347,8 +356,8 @@ class Machine:
         if motion is self.controller.motion:
             self.happen(Event.HELD, "canceled by the client", kind=EndKind.CANCELLED)
 
-    # What an operator asks for: it says what comes, and raises ControllerError if that is not
-    # possible in this mode.
+    # Operator requests. Each returns a status message, or raises ControllerError if the request is
+    # not possible in this mode.
 
     def hold(self) -> str:
         """Brings the arm to rest and holds it."""
@@ -368,13 +377,13 @@ class Machine:
         return f"the arm follows the hand{again}"
 
     def resume(self, present: Mapping[Hashable, str] | None = None) -> str:
-        """Ends hand guiding or an emergency stop, or takes a position for true that no motion leads
-        to. It succeeds where trajectories are taken already: whoever asks wants just that.
+        """Ends hand guiding or an emergency stop, or accepts a position that no motion leads to.
+        Succeeds if trajectories are accepted already, as that is the purpose of the request.
 
         Args:
-            present: the names of all that could release an emergency stop, by the `who` of
-                `emergency_stop`; None if that is not known. A stop that somebody has pressed and
-                who has gone since is overridden.
+            present: names of all publishers that could release an emergency stop, by the values
+                that identify them in `emergency_stop`; None if they are not known. An emergency
+                stop whose publisher has ended is overridden.
         """
         if self.mode is Mode.BLIND and self.controller.doubts:
             self.controller.believe()

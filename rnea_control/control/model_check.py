@@ -1,8 +1,8 @@
-r"""Whether the model's gravity torques are those that hold the robot at rest, and if not, why.
+r"""Checks that the model's gravity torques hold the robot at rest, and finds the cause if not.
 
-At rest, all of a joint's torque holds it against gravity, and should be g(q). Two witnesses tell
-the real holding torque: the measured effort, and the controller's own feedback, which makes up for
-errors of the model. The torques of all joints together tell the causes apart:
+At rest, all of a joint's torque holds it against gravity, and should be g(q). There are two sources
+for the real holding torque: the measured effort, and the controller's own feedback, which
+compensates errors of the model. The torques of all joints together separate the causes:
 
 ==================  ======================================================================
 torque              cause
@@ -42,13 +42,11 @@ from rnea_control.model.causes import (
     told,
 )
 
-# A cause explains the torques if the differences from the model that it leaves are within the
-# bounds, and are at most this part of all differences, over all joints.
+# A cause explains the torques if the remaining differences from the model are within the bounds,
+# and are at most this part of all differences, over all joints.
 UNEXPLAINED = 0.25
-# Gravity of another strength than the model's, as a part, is no mere direction.
-OTHER_STRENGTH = 0.05
-# A load further than this from the last link's frame is none that an arm carries, [m].
-LONGEST_LOAD = 0.5
+OTHER_STRENGTH = 0.05  # relative change of gravity's strength that is more than a direction
+LONGEST_LOAD = 0.5  # distance of a load from the last link's frame, at most [m]
 
 
 class Witness(Enum):
@@ -60,14 +58,14 @@ class Witness(Enum):
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """What a check has found.
+    """Result of a check.
 
     Attributes:
         difference: holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
-        torques: of each joint whose difference is beyond the bound, in words.
-        likely: why; None if nothing differs.
-        values: its numbers: gravity in the root link's frame, [m/s^2]; the factor of the efforts;
-            or a load's mass, [kg], and center of mass, [m].
+        torques: both torques of each joint whose difference is beyond the bound, in words.
+        likely: the likely cause; None if nothing differs.
+        values: numbers of the cause: gravity in the root link's frame, [m/s^2]; the factor of the
+            efforts; or a load's mass, [kg], and center of mass, [m].
     """
 
     difference: FloatArray
@@ -77,13 +75,13 @@ class ModelCheck:
 
 
 class _Guess(NamedTuple):
-    """What could hold the robot in place of g(q)."""
+    """A possible explanation of the holding torque in place of g(q)."""
 
-    more: FloatArray  # torque than g(q), shape (nv,)
-    fitted: int  # how many numbers were fitted to say so
+    more: FloatArray  # torque in addition to g(q), shape (nv,)
+    fitted: int  # how many numbers were fitted
     cause: Cause
     values: FloatArray  # see `ModelCheck`
-    names: dict[str, Any]  # for the words of the table of causes
+    names: dict[str, Any]  # values for the words of the table of causes
 
 
 # Gives the smallest numbers x with columns x closest to the missing torque, and their rank.
@@ -99,18 +97,18 @@ def check_model(
     witness: Witness,
     link: str | None = None,
 ) -> ModelCheck:
-    """Compares the torques that hold the robot at rest with the model's. Allocates; it compiles at
-    its first call.
+    """Compares the torques that hold the robot at rest with the model's. Allocates; compiles at its
+    first call.
 
     Args:
         model, ws: the robot, and a workspace made for it.
-        q: where it rests, shape (nq,), [rad] or [m].
-        torque: that holds it there, shape (nv,), [Nm] or [N]; NaN for joints where that is not
-            known.
+        q: position of rest, shape (nq,), [rad] or [m].
+        torque: torque that holds the robot there, shape (nv,), [Nm] or [N]; NaN for joints where it
+            is not known.
         bound: differences that are allowed, such as static friction, shape (nv,), [Nm] or [N]; a
             joint with a bound of 0 is not judged.
-        witness: where `torque` is from.
-        link: that a payload would be fixed to; by default the one that the last joint moves.
+        witness: the source of `torque`.
+        link: the link with a payload; by default the link that the last joint moves.
     """
     g = gravity(model, ws, q, np.zeros(model.nv))
     difference = np.asarray(torque, dtype=np.float64) - g
@@ -129,7 +127,7 @@ def check_model(
     for guess in _guesses(model, ws, q, fit, witness, link or model.child_links[-1]):
         rest, change = weight * (missing - guess.more), weight * guess.more
         left = round(float(np.linalg.norm(rest) / np.linalg.norm(weight * missing)), 9)
-        # With as many numbers as joints that tell, anything could be explained.
+        # With a fitted number for each joint that changes, anything could be explained.
         telling = np.count_nonzero(np.abs(change) > UNEXPLAINED)
         explains = np.abs(rest).max() <= 1.0 and left <= UNEXPLAINED and telling > guess.fitted
         if explains and (guess.fitted, left) < (fewest, least):
@@ -149,8 +147,7 @@ def check_model(
 def _guesses(
     model: RobotModel, ws: Workspace, q: FloatArray, fit: Fit, witness: Witness, link: str
 ) -> Iterator[_Guess]:
-    """What could hold the robot at `q` in place of the model's gravity torques; with a load on
-    `link`."""
+    """Explanations of the torque that holds the robot at `q`; payloads are on `link`."""
     own, by_effort = model.gravity, witness is Witness.effort
     G = _gravity_columns(model, ws, q)
 
@@ -163,7 +160,7 @@ def _guesses(
         yield of_gravity(-own, 0, "; or the sign of the efforts is reversed" if by_effort else "")
         change, rank = fit(G)
         if abs(np.linalg.norm(own + change) / np.linalg.norm(own) - 1.0) <= OTHER_STRENGTH:
-            # Its strength, which was not fitted to, agrees.
+            # Gravity's strength, which was not fitted to, agrees.
             yield of_gravity(own + change, rank - 1)
         (part,), rank = fit(G @ own[:, None])
         if rank and by_effort:

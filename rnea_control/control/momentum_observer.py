@@ -9,9 +9,9 @@ With the momentum p = M v, its rate of change without external torques is
     \dot r = K_O (\tau_{ext} - r)
 
 follows the external torque as a first-order filter, joint by joint, without accelerations and
-without an inverse of M [De Luca, Mattone 2005; De Luca et al. 2006]. It is a collision, a person,
-a torque that did not arrive as it was commanded, or an error of the model: other masses, friction,
-a payload.
+without an inverse of M [De Luca, Mattone 2005; De Luca et al. 2006]. Its cause is a collision, a
+person, a torque that did not arrive as it was commanded, or an error of the model: other masses,
+friction, a payload.
 
 Discretized so that a constant external torque gives the exact filter, whatever the step h:
 
@@ -20,9 +20,9 @@ Discretized so that a constant external torque gives the exact filter, whatever 
     r_{k+1} = e^{-K_O h} r_k
         + \frac{1 - e^{-K_O h}}{h} \left( p_{k+1} - p_k - h \bar\beta \right)
 
-with :math:`\bar\beta` the mean of both ends but for the torque. It is stable for every gain and
-step. The torque that acts follows the commands with a lag of first order, the dead time: over the
-time of the filter a lag and a delay of the same length are the same.
+with :math:`\bar\beta` the mean of both ends, except for the torque. The filter is stable for every
+gain and step. The torque that acts follows the commands with a first-order lag of the dead time:
+over the time of the filter a lag and a delay of the same length have the same effect.
 """
 
 from __future__ import annotations
@@ -103,5 +103,5 @@ def observe(
 
 @inlined
 def start_anew(state: State) -> None:
-    """Forgets all states: the next one starts with a residual of 0."""
+    """Forgets all states: the next state starts with a residual of 0."""
     state.observed_at = math.nan

@@ -1,9 +1,9 @@
-"""A motion: one trajectory from its acceptance to its end, which comes once and is put into words;
-and how far the arm may be from it meanwhile.
+"""A motion: one trajectory from its acceptance to its single end, the text about the end, and the
+tolerances meanwhile.
 
 The rules are those of joint_trajectory_controller: on the way every joint must stay within its path
 tolerances; from the end on it has `goal_time` to come within its goal tolerances. In a goal, 0
-stands for the default and -1 for no tolerance.
+means the default and -1 no tolerance.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ from rnea_control.parameters.settings import Settings, row
 # First words of the ending of a motion without a tolerance that ends away from its goal.
 OFF_GOAL = "the motion has ended, but"
 
-END_SLACK, END_SLIDING_SLACK = 0.05, 0.005  # off the end of a goal without a word [rad] and [m]
-NOTABLE_DELAY = 0.002  # delay of a motion by pauses of the states that is worth a word [s]
-# Values of a JointTolerance that stand for something else.
-DEFAULT, NO_TOLERANCE = 0.0, -1.0
+END_SLACK = 0.05  # distance of a revolute joint from its goal that is not reported [rad]
+END_SLIDING_SLACK = 0.005  # distance of a prismatic joint from its goal that is not reported [m]
+NOTABLE_DELAY = 0.002  # delay of a motion by pauses of the states that is reported [s]
+DEFAULT = 0.0  # value of a JointTolerance that means the default
+NO_TOLERANCE = -1.0  # value of a JointTolerance that means no tolerance
 
 
 class ToleranceRows(Rows):
-    """Tolerances of a motion as the control step takes them; infinity is none."""
+    """Tolerances of a motion for the control step; infinity is no tolerance."""
 
     path_position: Vector
     path_velocity: Vector
@@ -50,7 +51,7 @@ class ToleranceRows(Rows):
     goal_velocity: Vector
     waiting_position: Vector  # before the motion starts
     waiting_velocity: Vector
-    goal_time: float  # after the end, in which the goal may be reached [s]
+    goal_time: float  # time after the end in which the goal may be reached [s]
 
     @classmethod
     def none(cls, nv: int) -> ToleranceRows:
@@ -62,8 +63,8 @@ class ToleranceRows(Rows):
 
 @dataclass(frozen=True)
 class Tolerances(Settings):
-    """Tolerances of all joints, shape (nv,), [rad] or [m], and [rad/s] or [m/s]; infinity is none.
-    `goal_time` is how long after the end the goal may be reached, [s]."""
+    """Tolerances of all joints, shape (nv,), [rad] or [m], and [rad/s] or [m/s]; infinity is no
+    tolerance. `goal_time` is the time after the end in which the goal may be reached, [s]."""
 
     path_position: FloatArray = row("constraints.<joint>.trajectory")
     path_velocity: FloatArray = row()
@@ -77,7 +78,7 @@ class Tolerances(Settings):
         return cls(*np.full((4, nv), math.inf))
 
     def overridden(self, goal: GoalTolerances, joint_names: Sequence[str]) -> Tolerances:
-        """These, with those of a goal in their place.
+        """A copy in which the tolerances of a goal replace the default ones.
 
         Raises:
             TrajectoryJointsError: a joint that the controller does not control.
@@ -101,9 +102,11 @@ class Tolerances(Settings):
         return replace(self, **columns, goal_time=time)
 
     def rows(self, motion: Motion | None, joint_names: Sequence[str]) -> ToleranceRows:
-        """What `check` takes for a motion, which has its own tolerances from its start
-        on: joints that it does not move need not reach the goal. None is a motion of all joints
-        without tolerances of its own."""
+        """Tolerances of a motion for `check`.
+
+        The motion has its own tolerances from its start on. Joints that it does not move need not
+        reach the goal. None is a motion of all joints without tolerances of its own.
+        """
         joints, own = np.ones(len(joint_names), dtype=bool), self
         if motion is not None:
             joints, own = motion.joints, self.overridden(motion.request.tolerances, joint_names)
@@ -117,7 +120,7 @@ class Tolerances(Settings):
 
 
 def _resolved(what: str, value: float, default: float) -> float:
-    """A number of a JointTolerance or GoalTolerances, with what its special values stand for."""
+    """A number of a JointTolerance or GoalTolerances, with its special values replaced."""
     if value == DEFAULT:
         return default
     if value == NO_TOLERANCE:
@@ -142,17 +145,20 @@ class JointTolerance:
 class GoalTolerances:
     """The tolerances of a goal, in place of the default ones."""
 
-    path: tuple[JointTolerance, ...] = ()  # of joints on the way
-    goal: tuple[JointTolerance, ...] = ()  # of joints at the end
-    time: float = DEFAULT  # after the end, [s]; 0: the default, -1: for ever
+    path: tuple[JointTolerance, ...] = ()  # tolerances of joints on the way
+    goal: tuple[JointTolerance, ...] = ()  # tolerances of joints at the end
+    time: float = DEFAULT  # time after the end, [s]; 0: the default, -1: for ever
 
 
 @inlined
 def _exceeded(
     state: State, errors: Vector, bounds: Vector, quantity: int, worst: float
 ) -> tuple[bool, float]:
-    """Whether an error is larger than `worst` times its bound, and the largest one in parts of its
-    bound; writes that into `state`."""
+    """Compares errors with bounds.
+
+    Returns True if an error is larger than `worst` times its bound, and the largest ratio of error
+    and bound. Writes the joint of that ratio, its error and its bound into `state`.
+    """
     found = False
     for j in range(bounds.shape[0]):
         error = abs(errors[j])
@@ -167,14 +173,15 @@ def _exceeded(
 
 @inlined
 def violated_position(state: State, bounds: Vector) -> bool:
-    """Whether a joint is further from its desired position than its bound; writes which most into
-    `state`."""
+    """True if a joint is further from its desired position than its bound. Writes the joint with
+    the largest violation into `state`."""
     return _exceeded(state, state.position_error, bounds, 0, 1.0)[0]
 
 
 @inlined
 def violated(state: State, position_bounds: Vector, velocity_bounds: Vector) -> bool:
-    """The same of position and velocity."""
+    """True if the position or velocity error of a joint is beyond its bound. Writes the joint with
+    the largest violation into `state`."""
     by_position, worst = _exceeded(state, state.position_error, position_bounds, 0, 1.0)
     by_velocity, _ = _exceeded(state, state.velocity_error, velocity_bounds, 1, worst)
     return by_position or by_velocity
@@ -182,8 +189,8 @@ def violated(state: State, position_bounds: Vector, velocity_bounds: Vector) -> 
 
 @inlined
 def check(tolerances: ToleranceRows, state: State, s: float) -> int:
-    """What the errors in `state` are at trajectory time `s`, [s], as in layout.py; `tolerances`:
-    see `Tolerances.rows`."""
+    """Compares the tracking errors in `state` with the tolerances at trajectory time `s` [s].
+    Returns a kind of finding; see layout.py. `tolerances`: see `Tolerances.rows`."""
     late = s - state.end_time
     if late < 0.0:
         if s >= state.start_time:
@@ -197,7 +204,7 @@ def check(tolerances: ToleranceRows, state: State, s: float) -> int:
 
 
 class Act(IntEnum):
-    """What the arm does when its motion ends."""
+    """Act of the arm when its motion ends."""
 
     GOES_ON = 1
     """Along its trajectory, if it is commanded."""
@@ -223,18 +230,18 @@ class EndKind(Enum):
 
 @dataclass(frozen=True)
 class Ending:
-    """Why a motion ended, and what to tell those who asked for it."""
+    """Why a motion ended, and the text for its sender."""
 
     kind: EndKind
-    text: str  # the same in words
-    # Whether the desired position was taken from the arm, as that was too far off, torque was at
-    # its limit for too long, something was in its way, or a joint shook.
+    text: str  # the end in words
+    # True if the desired position was taken from the arm, as it was too far off, torque was at its
+    # limit for too long, something was in the arm's way, or a joint shook.
     gave_way: bool = False
-    shaken: bool = False  # whether a joint shook
-    off_goal: bool = False  # whether it came to rest away from its goal, where nothing forbids that
-    faulty: bool = False  # whether a bound of the motion was violated
-    restless: bool = False  # whether a joint moves although it is held
-    let_go: bool = False  # whether braking did not help, and the controller has let go of the arm
+    shaken: bool = False  # True if a joint shook
+    off_goal: bool = False  # True if the arm came to rest away from a goal without tolerances
+    faulty: bool = False  # True if a bound of the motion was violated
+    restless: bool = False  # True if a joint moves although it is held
+    let_go: bool = False  # True if braking did not help, and the controller has let go of the arm
 
 
 @dataclass(frozen=True)
@@ -242,12 +249,12 @@ class MotionRequest:
     """A request to follow waypoints."""
 
     waypoints: Waypoints  # their times are counted from the start
-    # When that is, by the controller's time, [s]; None for as soon as possible. If it is past, the
+    # Start by the controller's time, [s]; None for as soon as possible. If the start is past, the
     # waypoints that have passed are left out.
     start: float | None = None
-    tolerances: GoalTolerances = GoalTolerances()  # in place of the controller's own ones
-    # Whether more is likely to follow: then the last waypoint may move, and positions that are
-    # upsampled do not come to rest there.
+    tolerances: GoalTolerances = GoalTolerances()  # in place of the controller's own tolerances
+    # True if more waypoints are likely to follow: then the last waypoint may move, and upsampled
+    # positions do not come to rest there.
     is_stream: bool = False
     # Called once when the motion ends, maybe in a tick: it must be quick.
     on_end: Callable[[Ending], None] = lambda ending: None
@@ -261,12 +268,12 @@ class Motion:
     start: float  # the zero of its waypoints' times
     times: FloatArray  # when its waypoints are due, shape (arm,)
     joints: BoolArray  # which joints it moves, shape (nv,)
-    note: str  # what was changed or is doubtful, for those who sent it; empty if nothing is
+    note: str  # changes and doubts, for the sender; empty if there are none
     ending: Ending | None = None  # why it ended; None until then
 
     @property
     def end(self) -> float:
-        """When the last waypoint is due."""
+        """Trajectory time at which the last waypoint is due."""
         return float(self.times[-1])
 
     def index(self, s: float) -> int:
@@ -287,7 +294,7 @@ _WITHOUT_JOINT = {
 
 
 def lateness(delay: float) -> str:
-    """That pauses of the states have delayed a motion by this [s]; empty if not notably."""
+    """Reports the delay of a motion by pauses of the states, [s]; empty if it is small."""
     if not delay > NOTABLE_DELAY:
         return ""
     return f"{1e3 * delay:.0f} ms late, as joint_states paused"
@@ -297,8 +304,9 @@ def _reached(model: RobotModel, joint: int, error: float, delay: float) -> Endin
     """The end of a motion within its tolerances.
 
     Args:
-        error: of the joint that is furthest off its goal, if that is worth a word, else 0.
-        delay: of the motion by pauses of the states [s].
+        error: error of the joint that is furthest off its goal, or 0 if it is not reported [rad] or
+            [m].
+        delay: delay of the motion by pauses of the states [s].
     """
     late = lateness(delay)
     if error == 0.0:
@@ -309,7 +317,7 @@ def _reached(model: RobotModel, joint: int, error: float, delay: float) -> Endin
 
 
 def ending(model: RobotModel, finding: Finding, motion: Motion | None) -> Ending:
-    """Why a motion ends, by what a step has found."""
+    """Ending of a motion by the finding of a step."""
     found, joint, quantity = int(finding.kind), int(finding.joint), int(finding.quantity)
     if found in _WITHOUT_JOINT:
         return _WITHOUT_JOINT[found]
@@ -350,7 +358,7 @@ def ending(model: RobotModel, finding: Finding, motion: Motion | None) -> Ending
 
 
 class Motions:
-    """The motions that have not ended, and what steps have found; `arm`: of `advance`.
+    """The motions that have not ended, and the findings of steps; `arm`: see layout.py.
 
     Attributes:
         under_way: motions that have not ended, by their numbers.
@@ -374,7 +382,7 @@ class Motions:
         return self._last
 
     def read(self, model: RobotModel) -> None:
-        """Puts into words what steps have found, and ends the motions that have ended."""
+        """Puts new findings into words, and ends the motions that have ended."""
         count, most = int(self._arm.findings), layout.MOST_FINDINGS
         begin = self._read
         for k in range(max(begin, count - most), count):

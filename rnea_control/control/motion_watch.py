@@ -1,19 +1,20 @@
-"""Bounds of the motion that no healthy arm reaches, whatever it is told to do.
+"""Bounds of the motion that no healthy arm reaches, whatever its commands.
 
-Each is a sign that the arm is not the one in the URDF, that a wire is crossed, or that somebody or
-something acts on it. In this order; parts are those of each joint's velocity or effort limit:
+A violation is a sign that the arm is not the one in the URDF, that a wire is crossed, or that a
+person or an object acts on the arm. The bounds are checked in this order; parts are those of each
+joint's velocity or effort limit:
 
-1. **Positions against velocities**: what a joint has moved by its positions, and by its velocities.
+1. **Positions against velocities**: distances of a joint by its positions, and by its velocities.
 2. **Velocity**, beyond its limit.
 3. **Velocity error**, smoothed.
 4. **Driving torque**: an external torque (momentum_observer.py) that acts along the motion.
-5. **Driving power**: the same of all joints together.
+5. **Driving power**: the power of the external torques of all joints together.
 6. **Contact torque**: an external torque against the desired motion that has grown since the joint
-   began to slide that way, so that friction is none, up to half of the effort limit.
+   began to slide that way, so that friction is excluded, up to half of the effort limit.
 7. **External torque**, in any direction, beyond the threshold of a joint.
 
-Those of an external torque, from 4 on, must be violated by two states in a row, as one wrong
-velocity looks like a large torque. They need the model: a law without one does not have them. A
+The bounds of an external torque, from 4 on, must be violated in two successive states, as one wrong
+velocity looks like a large torque. They need the model: a law without a model does not have them. A
 violation begins an arrest (arrest.py).
 """
 
@@ -30,16 +31,16 @@ from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import array_at
 
 # Values of `Arm.watch`.
-UNWATCHED = 0  # nobody applies the torques, or the controller has not started
+UNWATCHED = 0  # no subscriber applies the torques, or the controller has not started
 FREE = 1  # all bounds
 STOPPED = 2  # emergency stop or fault: the arm may be pushed, and is not blocked by holding
 
 SMOOTHING = 0.005  # time constant of the velocity error [s]
 RATE_SMOOTHING = 0.01  # time constant of the velocity by positions [s]
 MEMORY = 0.1  # time over which positions and velocities are compared [s]
-CONTRADICTION = 0.02  # difference of the two that is too much, at most [rad] or [m]
-CONTRADICTING_SHARE = 0.1  # the same, as a part of what the fastest motion covers in that time
-GAP_MARGIN = 4.0  # standard deviations of the noise of that difference that it may be off
+CONTRADICTION = 0.02  # largest difference of the two distances [rad] or [m]
+CONTRADICTING_SHARE = 0.1  # the same, as a part of the distance of the fastest motion in that time
+GAP_MARGIN = 4.0  # standard deviations of the difference's noise that are added to its bound
 LONGEST_STEP = 0.05  # velocities are not integrated over a longer gap between states [s]
 LASTING = 0.015  # time that a contradiction must last, and in more than one state [s]
 FASTEST_CONTRADICTION = 2.0  # speed beyond which positions and velocities cannot differ
@@ -47,7 +48,7 @@ MOVING = 0.02  # speed above which a joint is driven along its motion
 HAND_FACTOR = 2.0  # factor of the driving torque that a guiding hand may apply
 SETTLING = 0.15  # time in which the residual of a sliding joint settles [s]
 FRICTION_DRIFT = 1.0  # rate at which the settled residual follows [1/s]
-GROWTH = 0.6  # part of the contact torque that must have grown since
+GROWTH = 0.6  # part of the contact torque that must have grown since the joint began to slide
 UNKNOWN_NOISE = 0.1  # noise that is not measured yet, as a part of the velocity limit
 RESIDUAL_MARGIN = 4.0  # standard deviations of its noise that a residual may be off
 UNSETTLED = 2.0  # factor of the contact torque before the residual has settled
@@ -55,7 +56,7 @@ UNSETTLED = 2.0  # factor of the contact torque before the residual has settled
 
 @inlined
 def _follow(settings: Settings, state: State, h: float, q: Vector, v: Vector) -> None:
-    """Updates the rows that bounds read, `h` [s] after the last state; NaN starts anew."""
+    """Updates the rows for the bounds, `h` [s] after the last state; NaN starts anew."""
     starts = not h > 0.0
     smooth = rate_smooth = 1.0
     if not starts:
@@ -103,7 +104,8 @@ def _contradicting_for(settings: Settings, state: State, h: float, j: int) -> fl
 
 @inlined
 def _slide(settings: Settings, state: State, h: float, j: int) -> None:
-    """Keeps which way joint j is desired to slide, whether it does, and the residual then."""
+    """Updates the direction in which joint j is desired to slide, the time for which it has slid,
+    and its residual then."""
     least = MOVING * settings.reference_speed[j]
     desired, way = state.desired_velocity[j], 0.0
     if abs(desired) > least:
@@ -122,7 +124,7 @@ def _slide(settings: Settings, state: State, h: float, j: int) -> None:
 
 @inlined
 def _record(arm: Arm, state: State, t: float, q: Vector, v: Vector) -> None:
-    """Keeps a state and the command that answers it."""
+    """Keeps a state and the command computed for it."""
     nv = q.shape[0]
     rows = array_at(arm.record_at, (layout.RECORD_ROWS, 1 + 3 * nv))
     row = rows[arm.recorded % layout.RECORD_ROWS]
@@ -136,7 +138,7 @@ def _record(arm: Arm, state: State, t: float, q: Vector, v: Vector) -> None:
 
 @inlined
 def _note(state: State, j: int, value: float, bound: float) -> None:
-    """Writes which bound was violated, where, and by how much."""
+    """Writes the joint of a violated bound, the value and the bound."""
     state.violating_joint = j
     state.violation = value
     state.violated_tolerance = bound
@@ -147,7 +149,7 @@ def _note(state: State, j: int, value: float, bound: float) -> None:
 
 @inlined
 def _contradicted(state: State) -> bool:
-    """Bound 1."""
+    """Checks bound 1."""
     for j in range(state.shape[1]):
         if state.contradicting_for[j] > LASTING:
             moved = state.moved_by_position[j]
@@ -158,7 +160,7 @@ def _contradicted(state: State) -> bool:
 
 @inlined
 def _unmodeled(settings: Settings, state: State) -> int:
-    """Bounds 2 and 3, without a model."""
+    """Checks bounds 2 and 3, which need no model."""
     for j in range(state.shape[1]):
         reference = settings.reference_speed[j]
         margin = arrest.noise_margin(state, j, UNKNOWN_NOISE * reference)
@@ -177,7 +179,7 @@ def _unmodeled(settings: Settings, state: State) -> int:
 
 @inlined
 def _surely(state: State, j: int) -> float:
-    """What of the residual of joint j is more than noise, [Nm] or [N]."""
+    """Residual of joint j beyond its noise, [Nm] or [N]."""
     residual, noise = state.residual[j], state.residual_noise[j]
     margin = 0.0 if math.isnan(noise) else RESIDUAL_MARGIN * noise
     return math.copysign(max(abs(residual) - margin, 0.0), residual)
@@ -185,7 +187,7 @@ def _surely(state: State, j: int) -> float:
 
 @inlined
 def _driven(settings: Settings, state: State, guided: bool) -> int:
-    """Bounds 4 and 5: something drives the arm."""
+    """Checks bounds 4 and 5: something drives the arm."""
     power, strongest, most = 0.0, 0, 0.0
     factor = HAND_FACTOR if guided else 1.0
     for j in range(state.shape[1]):
@@ -208,7 +210,7 @@ def _driven(settings: Settings, state: State, guided: bool) -> int:
 
 @inlined
 def _touched(settings: Settings, state: State) -> int:
-    """Bounds 6 and 7: something is in the way of the arm, or acts on it in any direction."""
+    """Checks bounds 6 and 7: something is in the way of the arm, or acts on it in any direction."""
     for j in range(state.shape[1]):
         residual, way = _surely(state, j), state.sliding_way[j]
         bound = settings.max_contact_torque * settings.effort_limit[j]
@@ -250,7 +252,7 @@ def watch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
         t, q, v: time [s], positions and velocities of the state, shape (nv,).
 
     Returns:
-        UNDER_WAY, or the kind of what was found: a violated bound, with which an arrest has begun,
+        UNDER_WAY, or the kind of the finding: a violated bound, with which an arrest has begun,
         LET_GO, RESTLESS or CALM.
     """
     h = momentum_observer.observe(robot_of(arm, state.shape[1]), settings, state, t, q, v)
@@ -270,7 +272,7 @@ def watch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
     if found not in (layout.UNDER_WAY, layout.BLOCKED):
         arrest.begin(settings, state, t)
         if arm.watch == STOPPED:
-            return layout.UNDER_WAY  # it brakes already
+            return layout.UNDER_WAY  # the arm brakes already
     return unresting if found == layout.UNDER_WAY else found
 
 

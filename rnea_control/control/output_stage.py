@@ -1,16 +1,16 @@
 r"""The output stage: every torque passes it on its way to the motors.
 
-In this order, each joint by itself:
+Its stages, in this order, for each joint separately:
 
 1. **Soft position limits** push a joint back that is in the margin before its position limit and
-   further out than its desired position. With x the distance to the nearer of the two, they ask for
-   the acceleration :math:`\omega^2 x + 2 \omega \dot x` back inside, and never for one outward. A
-   trajectory inside the margin is followed without a push.
-2. The **velocity limit** asks for a deceleration beyond it, and lets no torque but gravity's drive
-   the joint on in its direction from 1.1 times the limit on.
+   further out than its desired position. With x the distance to the nearer of the two, they demand
+   the acceleration :math:`\omega^2 x + 2 \omega \dot x` back inside, and never an acceleration
+   outward. A trajectory inside the margin is followed without a push.
+2. The **velocity limit** demands a deceleration beyond it. From 1.1 times the limit on, only the
+   gravity torque may drive the joint on in its direction.
 3. The **blend**: after a start, the difference between the torque in force before it and the
-   control law's fades out.
-4. A torque that is **not finite** gives way to the gravity torque, or else to the last one.
+   torque of the control law fades out.
+4. A torque that is **not finite** is replaced by the gravity torque, or else by the last torque.
 5. **Saturation**: the effort limit.
 6. The **rate limit**: the torque that left last, plus or minus the rate times the time since.
 
@@ -30,32 +30,28 @@ from rnea_control.control.layout import Settings, State
 from rnea_control.dynamics.crba import felt_inertias
 from rnea_control.jit.inlining import inlined
 
-# Of the deceleration beyond the velocity limit, [1/s].
-BRAKING_RATE = 150.0
+BRAKING_RATE = 150.0  # rate of the deceleration beyond the velocity limit [1/s]
 # Dampers take at most this part of the velocity of a joint from state to state, even if all other
-# joints are free: so they are stable at any rate of states.
+# joints are free, and are therefore stable at any rate of states.
 MOST_DAMPING = 0.5
-# Part of the velocity limit over which the driving torque fades out beyond it.
-FADE_OUT = 0.1
-# Part of the margin over which the damper of a soft limit fades in.
-DAMPER_FADE_IN = 0.25
-# The torque changes by at most this long times the rate, however long no state came, [s].
-LONGEST_RATE_STEP = 0.005
-# The stamps may have advanced by so much more than the steady clock since the last torque, [s], as
-# states come late; beyond it the rate limit goes by the steady clock.
+FADE_OUT = 0.1  # part of the velocity limit over which the driving torque fades out beyond it
+DAMPER_FADE_IN = 0.25  # part of the margin over which the damper of a soft limit fades in
+LONGEST_RATE_STEP = 0.005  # longest time that the rate limit counts after missing states [s]
+# Since the last torque, stamps may have advanced further than the steady clock by this time, as
+# states come late. Beyond it the rate limit uses the steady clock [s].
 LATENESS = 0.0005
 
 
 @inlined
 def _push(x: float, speed: float, margin: float, stiffness: float) -> float:
-    """The acceleration back inside of a joint that is `x` too far out and moves out at `speed`."""
+    """Acceleration back inside, for a joint that is `x` too far out and moves out at `speed`."""
     damper = 2.0 * math.sqrt(stiffness) * min(x / (DAMPER_FADE_IN * margin), 1.0)
     return max(stiffness * x + damper * speed, 0.0)
 
 
 @inlined
 def limit_acceleration(settings: Settings, state: State, q: Vector, v: Vector, dt: float) -> bool:
-    """Fills `limit_acceleration`, stages 1 and 2; returns whether a joint is beyond a limit."""
+    """Fills `limit_acceleration`, stages 1 and 2; returns True if a joint is beyond a limit."""
     found = False
     stiffness = settings.limit_stiffness
     guided = state.guided != 0.0
@@ -110,7 +106,7 @@ def blend(settings: Settings, state: State, t: float) -> None:
 def add_limit_torques(
     robot: Robot, settings: Settings, state: State, q: Vector, v: Vector, dt: float
 ) -> None:
-    """Adds to `torque` what `limit_acceleration` asks for."""
+    """Adds to `torque` the torques for `limit_acceleration`."""
     bodies, memory, matrix = robot
     held, free = state.held_inertia, state.free_inertia
     felt_inertias(bodies, memory, q, matrix, held, free)
@@ -125,7 +121,7 @@ def add_limit_torques(
 
 @inlined
 def torques_are_finite(state: State) -> bool:
-    """Whether `torque` is finite."""
+    """True if all of `torque` is finite."""
     finite = True
     for j in range(state.shape[1]):
         finite &= math.isfinite(state.torque[j])
@@ -135,7 +131,7 @@ def torques_are_finite(state: State) -> bool:
 @inlined
 def fall_back(settings: Settings, state: State, v: Vector) -> None:
     """Puts `gravity_torque` in the place of torques in `torque` that are not finite, stage 4,
-    and that drive a joint on beyond its velocity limit, stage 2."""
+    and of torques that drive a joint on beyond its velocity limit, stage 2."""
     for j in range(v.shape[0]):
         torque, holding = state.torque[j], state.gravity_torque[j]
         last = state.command[j]
@@ -157,7 +153,7 @@ def output_stage(settings: Settings, state: State, dt: float, tau: Vector) -> tu
     """Fills `tau` from `torque`, stages 5 and 6.
 
     Returns:
-        Whether a torque is at its limit, and whether one has been for the saturation timeout.
+        True if a torque is at its limit, and True if one has been for the saturation timeout.
     """
     saturated, too_long = False, False
     dt_rate = min(dt, state.rate_step)
@@ -187,7 +183,8 @@ def output_stage(settings: Settings, state: State, dt: float, tau: Vector) -> tu
 
 @inlined
 def withdraw(state: State) -> None:
-    """The torques of the last step were not published: those before them are still in force."""
+    """Takes back the torques of the last step, as they were not published: the torques before them
+    are still in force."""
     for j in range(state.shape[1]):
         state.command[j] = state.previous_command[j]
 
@@ -196,8 +193,8 @@ def withdraw(state: State) -> None:
 def release(
     settings: Settings, state: State, v: Vector, dt: float, tau: Vector, predicted: bool
 ) -> None:
-    """Fills `tau` on the way from the last torque to none, or to the damping of velocities `v` that
-    are not `predicted`, faster than any rate limit: the controller has let go of the arm."""
+    """Fills `tau` after the controller has let go of the arm: between the last torque and zero, or
+    the damping of velocities `v` that are not `predicted`. Faster than any rate limit."""
     for j in range(tau.shape[0]):
         last, limit = state.command[j], settings.effort_limit[j]
         state.previous_command[j] = last

@@ -1,4 +1,5 @@
-"""From waypoints to a trajectory that the arm can follow from where it is: the one way in.
+"""The planner: makes a trajectory that the arm can follow from its present state, from waypoints.
+All trajectories come from here.
 
 A `MotionRequest` that is made in a `Situation` becomes a `Plan`.
 """
@@ -31,20 +32,15 @@ from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryLimitsError, TrajectoryModeError
 from rnea_control.model import RobotModel
 
-# A start that passed no longer ago than this was meant to be now, [s].
-JUST_PASSED = 0.1
-# Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
-# time would be very large.
+JUST_PASSED = 0.1  # age of a start up to which the start was meant to be now [s]
+# Scaling below which a moving arm counts as at rest, as its velocity by trajectory time would be
+# very large.
 SLOWEST_SCALING = 0.01
-# The least time that an arm takes to settle after a trajectory that ends in motion, [s].
-SHORTEST_SETTLING = 0.2
-# How many times as fast as its own points the arm joins a stream whose message comes late.
-CATCHING_UP = 1.5
-# How exactly the effort limits are met by slowing down, as a part of them; in how many rounds, and
-# how much slower each of them at least is while none has met them.
-EFFORT_TOLERANCE = 5e-6
-MOST_ROUNDS = 30
-LEAST_STEP = 1.001
+SHORTEST_SETTLING = 0.2  # least time to settle after a trajectory that ends in motion [s]
+CATCHING_UP = 1.5  # speed at which the arm joins a late stream, relative to the stream's points
+EFFORT_TOLERANCE = 5e-6  # accuracy of slowing down to the effort limits, as a part of them
+MOST_ROUNDS = 30  # rounds of slowing down, at most
+LEAST_STEP = 1.001  # factor by which each round is slower at least, until one meets the limits
 
 
 @dataclass(frozen=True)
@@ -52,11 +48,11 @@ class Situation:
     """The state that a plan starts from."""
 
     trajectory: Trajectory  # followed now
-    revision: int  # how many there have been
+    revision: int  # number of trajectories so far
     t: float  # controller's time now, [s]
     s: float  # trajectory time now, [s]
-    ahead: float  # how long until the torque that is computed now acts, in trajectory time, [s]
-    scaling: float  # of trajectory time
+    ahead: float  # trajectory time until the torque that is computed now acts, [s]
+    scaling: float  # speed of trajectory time
     position: FloatArray  # measured, shape (nv,), [rad] or [m]
     velocity: FloatArray  # measured, shape (nv,), [rad/s] or [m/s]
     error: FloatArray  # desired minus measured position, shape (nv,), [rad] or [m]
@@ -68,9 +64,14 @@ class Situation:
     def measured(
         self, joints: BoolArray, astray: BoolArray, velocity_limit: FloatArray
     ) -> Trajectory:
-        """A trajectory in place of the one that is followed: these `joints`, shape (nv,), go on
-        from the measured state, but not faster than their limits, [rad/s] or [m/s]; the others as
-        before, those that are `astray` from the measured position."""
+        """A trajectory that replaces the present one, and begins at the measured state.
+
+        Args:
+            joints: joints that continue from the measured state, shape (nv,). The others continue
+                as before.
+            astray: joints that continue from the measured position if not in `joints`, shape (nv,).
+            velocity_limit: bound of the velocities, shape (nv,), [rad/s] or [m/s].
+        """
         coefficients = rest(self.position)
         if self.scaling > SLOWEST_SCALING:
             velocity = self.velocity / self.scaling
@@ -83,19 +84,19 @@ class Situation:
 
 @dataclass(frozen=True)
 class Plan:
-    """A trajectory to change to, and until when that can be done."""
+    """A trajectory to change to, and the time until when that can be done."""
 
-    trajectory: Trajectory  # the one followed so far, and from `begin` on the new one
-    motion: Motion  # that it belongs to
-    begin: float  # by trajectory time, [s]
-    revision: int  # of the situation that it was planned in
+    trajectory: Trajectory  # until `begin` the present trajectory, then the new one
+    motion: Motion  # motion of the new trajectory
+    begin: float  # trajectory time, [s]
+    revision: int  # number of trajectories when it was planned
 
 
 class _Attempt(NamedTuple):
     """A trajectory that is `factor` times slower than requested."""
 
     factor: float
-    times: FloatArray  # of the waypoints ahead, [s]
+    times: FloatArray  # times of the waypoints ahead, [s]
     trajectory: Trajectory
     peak: EffortPeak
 
@@ -106,7 +107,7 @@ class _Attempt(NamedTuple):
 
 
 def check_law(law: ControlLaw) -> None:
-    """Raises TrajectoryModeError if no trajectory is followed under this law."""
+    """Raises TrajectoryModeError if trajectories are not followed under this law."""
     if not law.holds_position:
         raise TrajectoryModeError(
             f"under {law.name} the arm follows the hand, not trajectories; choose another "
@@ -115,7 +116,7 @@ def check_law(law: ControlLaw) -> None:
 
 
 class Planner:
-    """Plans motions of one robot, the model's, by the controller's settings; one thread uses it."""
+    """Plans motions of a model's robot by the controller's settings. For one thread."""
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         self._model, self._settings, self._rules = model, settings, settings.rules
@@ -128,12 +129,17 @@ class Planner:
         lead: float,
         alive: Callable[[], object] = lambda: None,
     ) -> Plan:
-        """The plan that answers a request in a situation; the present trajectory goes on for
-        `lead`, [s], at least. `alive` is called now and then meanwhile.
+        """The plan for a request in a situation.
+
+        Args:
+            request: the waypoints, their start and tolerances.
+            at: the situation.
+            lead: time for which the present trajectory continues at least, [s].
+            alive: function called now and then meanwhile.
 
         Raises:
-            TrajectoryError: waypoints that no arm can follow, that this one cannot follow within
-                its limits, or that its settings do not allow.
+            TrajectoryError: waypoints that no arm can follow, that this arm cannot follow within
+                its limits, or that the settings do not allow.
             TrajectoryPassedError: the trajectory has ended.
         """
         model, rules = self._model, self._rules
@@ -155,7 +161,7 @@ class Planner:
         astray = np.abs(at.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
             old = at.measured(points.joints, astray, model.velocity_limit)
-        # A message of which no point has passed is not late: all its points are met.
+        # A message of which no point has passed is in time: all its points are met.
         if request.is_stream and len(ahead) < len(points) and points.has[POSITION].all():
             most = CATCHING_UP * points.fastest()
             ahead = ahead.rejoined(old.at(begin)[0], begin, model.continuous, most)
@@ -174,7 +180,7 @@ class Planner:
         chosen, note = attempt(1.0), ""
         if not chosen.excess <= EFFORT_TOLERANCE:
             note = chosen.peak.complaint(start, model)
-            # A limit that efforts of the points use up leaves nothing for the feedback.
+            # If the efforts of the points use up a limit, nothing is left for the feedback.
             pushes = points.efforts.any() and chosen.peak.stretch == math.inf
             if pushes or rules.excessive_effort == ExcessiveEffort.refuse:
                 raise TrajectoryLimitsError(note)
@@ -190,8 +196,8 @@ class Planner:
     def _is_there(
         self, points: Waypoints, at: Situation, begin: float, tolerance: FloatArray
     ) -> bool:
-        """Whether the waypoints are one at time 0 where the arm rests already at `begin`, [s]:
-        within the goal tolerance and END_SLACK. Such a goal asks for no motion."""
+        """True if the request is a single waypoint at time 0, and the arm rests there already at
+        `begin`, [s]: within the goal tolerance and END_SLACK. Such a goal needs no motion."""
         if len(points) != 1 or points.times[0] != 0.0 or not points.has[POSITION, 0]:
             return False
         if begin < at.trajectory.end_time or np.abs(points.velocities[0]).max() > AT_REST:
@@ -204,14 +210,14 @@ class Planner:
     def _slowed(
         self, attempt: Callable[[float], _Attempt], fast: _Attempt, start: float
     ) -> _Attempt:
-        """The fastest attempt within the effort limits, by the secant method, from one beyond them;
-        `start`: the zero of the times in errors, [s].
+        """The fastest attempt within the effort limits, by the secant method, from an attempt
+        beyond them; `start`: the zero of the times in errors, [s].
 
-        From rest the first step meets the limit. A start in motion is not stretched, only the
-        waypoints ahead of it, so that the first step may miss the limit on either side.
+        From rest the first step meets the limit. If the start is in motion, only the waypoints
+        ahead of it are stretched, so that the first step may miss the limit on either side.
         """
         slow, factor = None, fast.peak.stretch
-        high, low = fast.excess, 0.0  # of the secant
+        high, low = fast.excess, 0.0  # ends of the secant
         for _ in range(MOST_ROUNDS):
             if not factor < math.inf:
                 raise TrajectoryLimitsError(fast.peak.complaint(start, self._model))
@@ -240,12 +246,12 @@ class Planner:
         ahead: Waypoints,
         is_stream: bool,
     ) -> Trajectory:
-        """The old trajectory, sampled from `now` on, and from `begin` on that through the waypoints
-        ahead; `start`: the zero of the times in errors, [s]."""
+        """The old trajectory, sampled from `now` on, and from `begin` on the trajectory through the
+        waypoints ahead; `start`: the zero of the times in errors, [s]."""
         model, rules = self._model, self._rules
         smooth = rules.upsample_positions and ahead.has_only_positions
         points, turns = from_the_old(old, begin, ahead, model.continuous)
-        # The next message of a stream comes before this one ends, or the arm settles there.
+        # The next message of a stream comes before this message ends, or the arm settles there.
         moving_end = rules.allow_moving_end or is_stream
         points[1:].check_positions_and_end(start, model, moving_end)
 
@@ -256,13 +262,13 @@ class Planner:
             return trajectory
 
         if smooth and is_stream:
-            with suppress(TrajectoryError):  # within the limits it may be if it ends at rest
+            with suppress(TrajectoryError):  # with an end at rest it may be within the limits
                 return joined(at_rest=False)
         return joined(at_rest=True)
 
 
 def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:
-    """The same, and back to the last waypoint to rest there if the arm moves on."""
+    """The waypoints, with a return to the last one to rest there if the arm moves on."""
     speed = np.abs(points.velocities[-1]) * points.has[VELOCITY, -1]
     if speed.max() <= AT_REST:
         points.fields[VELOCITY, -1] = 0.0

@@ -1,15 +1,15 @@
-"""`RequestedCheck`: the check of an arm's answers by itself, from the first state to the last
-command, where no controller takes the arm over after it.
+"""`RequestedCheck`: the check of an arm's answers without a controller that takes the arm over
+after it, from the first state to the last command.
 
-The effort controller applies the last command for ever, so that is decided here:
+The effort controller applies the last command for ever, so that the check chooses it:
 
-- the gravity torque, if the settings ask for it, and the arm has stayed under it;
-- zero torque else: if the settings ask for that, if the wires are wrong, if the arm moves off, and
-  if it is out of sight before its wires were found right. The gravity torque at a joint whose
-  torque has the wrong sign would drive it on for ever.
+- the gravity torque, if the settings demand it, and the arm has stayed under it;
+- otherwise zero torque: if the settings demand it, if the wires are wrong, if the arm moves off, or
+  if its states are lost before its wires were found right. The gravity torque at a joint whose
+  torque has the wrong sign would drive the joint on for ever.
 
 After the verdict, and after a request to stop, the arm is held for a moment by the gravity torque
-and, where the answers were right, by feedback: it is at rest then, where it was before.
+and, where the answers were right, by feedback, so that it is at rest where it was before.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ WARM_UP = 5  # states of the warm-up
 
 
 class RequestedCheck:
-    """One check. Time is that of the states.
+    """A single check. Time is the time of the states.
 
     Args:
-        controller: of the arm; it bounds the torques, and knows which states cannot be true.
-        settings: of its supervision.
-        keeps_gravity: whether the last command is the gravity torque, where the arm stays under it.
+        controller: controller of the arm; it bounds the torques, and doubts states that cannot be
+            true.
+        settings: settings of the supervision.
+        keeps_gravity: True if the last command is the gravity torque, if the arm stays under it.
 
     Attributes:
-        failure: why it ended before the arm was checked and at rest; empty if it did not.
-        has_commanded: whether a torque was to be commanded, so that `last_command` is needed.
-        is_over: whether nothing but `last_command` is due any more.
-        moved_off: whether the arm went further or faster than it may, under torques of the check.
+        failure: why the check ended before the arm was checked and at rest; empty if it did not.
+        has_commanded: True if a torque was to be commanded, so that `last_command` is needed.
+        is_over: True if only `last_command` is due.
+        moved_off: True if the arm moved further or faster than allowed, under torques of the check.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class RequestedCheck:
         self.failure = ""
         self.has_commanded = self.is_over = self.moved_off = False
         self._lets_go = self._stopping = False
-        self._settled_at = math.nan  # end of the time after the codes
+        self._settled_at = math.nan  # end of the time after the codes [s]
 
     @property
     def limit(self) -> FloatArray:
@@ -65,21 +66,22 @@ class RequestedCheck:
 
     @property
     def ends_with_gravity(self) -> bool:
-        """Whether the last command is the gravity torque, and not zero torque."""
+        """True if the last command is the gravity torque, and not zero torque."""
         return self._keeps_gravity and not self._lets_go
 
     @property
     def verdict(self) -> Verdict | None:
-        """What was found; None before that."""
+        """The result of the check; None before it."""
         return self._check.verdict
 
     def seen_delay(self) -> float:
-        """See `ActivationCheck.seen_delay`."""
+        """Delay that explains the last answer best, [s]; NaN if it is not known. Takes tenths of a
+        second."""
         return self._check.seen_delay()
 
     def answer(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
-        """Fills `tau` with the torques for a state; whether they are to be commanded: if not, the
-        check is over, and `last_command` is due if it `has_commanded`.
+        """Fills `tau` with the torques for a state. Returns True if they are to be commanded. If
+        not, the check is over, and `last_command` is due if it `has_commanded`.
 
         Args:
             t: time of the state [s]; it does not run backward.
@@ -119,12 +121,12 @@ class RequestedCheck:
         return not self.is_over
 
     def stop(self, reason: str) -> None:
-        """Ends the codes with the next state; the arm is seen to its rest."""
+        """Ends the codes with the next state; then the arm is brought to rest."""
         self.failure = self.failure or reason
         self._stopping = True
 
     def abandon(self, reason: str) -> None:
-        """Ends the check at once, as the arm cannot be seen, or is another's."""
+        """Ends the check at once, as states are lost, or another node commands the arm."""
         self.failure = self.failure or reason
         self.is_over = True
         self._lets_go |= self.verdict is None or not self.verdict.verified.all()
@@ -133,7 +135,7 @@ class RequestedCheck:
         """The torques that the effort controller is to keep, shape (nv,), [Nm] or [N]."""
         tau = np.zeros(self._controller.model.nv)
         if self.ends_with_gravity:
-            with suppress(ControllerError):  # not finite; it stays zero
+            with suppress(ControllerError):  # not finite; the torque stays zero
                 self._controller.holding_torque(self._controller.last_state[0], tau)
         return tau
 
@@ -146,7 +148,7 @@ class RequestedCheck:
         return feasibility.excessive_load(model, self._controller.workspace, settings, q)
 
     def _settle(self, t: float) -> None:
-        """The codes are over."""
+        """Begins the time after the codes, and lets go of the arm if the verdict is wrong."""
         self._settled_at = t + SETTLING
         verdict = self.verdict
         if verdict is not None:
@@ -155,13 +157,13 @@ class RequestedCheck:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Fades to no torque but the damping of joints whose answer was right."""
+        """Fades to zero torque, except for the damping of joints whose answer was right."""
         self._lets_go = True
         self._controller.let_go()
 
 
 def warm_up(model: RobotModel, settings: ControllerSettings) -> None:
-    """Has everything loaded that a check needs, so that no state waits for it."""
+    """Runs all code that a check needs, so that no state waits for its loading."""
     q, v, tau = np.clip(0.0, model.lower, model.upper), np.zeros(model.nv), np.zeros(model.nv)
     ActivationCheck(model, settings).warm_up(q)
     supervision = SupervisionSettings(start_velocity=math.inf)

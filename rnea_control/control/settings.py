@@ -1,9 +1,9 @@
 """The settings of a controller and its supervisor: rows of the table of parameters, by the names
 that programs use.
 
-Meaning, unit and range of a field are those of its row (docs/parameters.md); with a joint in the
-row's name it is an array of shape (nv,), and infinity is no bound. The table checks them when the
-controller takes them; only what is no number is checked here.
+Meaning, unit and range of a field are documented with its row (docs/parameters.md). With a joint in
+the row's name the field is an array of shape (nv,); infinity is no bound. The table checks the
+fields when the controller takes them; only values that are not numbers are checked here.
 """
 
 from __future__ import annotations
@@ -26,25 +26,22 @@ from rnea_control.parameters.parameter import JOINT, Parameter
 from rnea_control.parameters.settings import Settings, row
 from rnea_control.parameters.table import ROBOT, ROWS
 
-# Of a joint's range: a soft limit's margin is no wider.
-WIDEST_MARGIN = 0.1
-# The default torque rate limit is the effort limit in this time, [s].
-DEFAULT_TORQUE_RISE = 0.02
+WIDEST_MARGIN = 0.1  # margin of a soft limit, at most, as a part of the joint's range
+DEFAULT_TORQUE_RISE = 0.02  # time to the effort limit at the default torque rate limit [s]
 DEFAULT_POSITION_ERROR = 0.3  # default of max_position_errors [rad]
-DEFAULT_SLIDING_ERROR = 0.03  # the same of a prismatic joint [m]
-SLIDING_ERROR_SHARE = 0.1  # and at most this part of its range
+DEFAULT_SLIDING_ERROR = 0.03  # default of max_position_errors of a prismatic joint [m]
+SLIDING_ERROR_SHARE = 0.1  # that default is at most this part of the joint's range
 DEFAULT_POWER_SHARE = 0.024  # default of motion_bounds.driving_power, as a part of all power
 DEFAULT_THRESHOLD_SHARE = 0.25  # default threshold of a collision, as a part of the effort limit
-# The speed that stands in for a velocity limit where there is none [rad/s] and [m/s].
-UNLIMITED_SPEED, UNLIMITED_SLIDING_SPEED = 10.0, 2.0
-# Stiffness and damping of a braced controller, [1/s^2] and [1/s]: known to hold an arm at 50 states
-# a second and more.
+UNLIMITED_SPEED = 10.0  # default of a missing velocity limit [rad/s]
+UNLIMITED_SLIDING_SPEED = 2.0  # default of a missing velocity limit of a prismatic joint [m/s]
+# Stiffness and damping of a braced controller, [1/s^2] and [1/s], that hold an arm from 50 states
+# per second on.
 BRACING_GAINS = 100.0, 20.0
 
 
 def reference_speed(model: RobotModel) -> FloatArray:
-    """Velocity limits, and what stands in for those that are missing, shape (nv,), [rad/s] or
-    [m/s]."""
+    """Velocity limits, with defaults for missing ones, shape (nv,), [rad/s] or [m/s]."""
     slides = np.array([kind == "prismatic" for kind in model.joint_types])
     fast = np.where(slides, UNLIMITED_SLIDING_SPEED, UNLIMITED_SPEED)
     limit = model.velocity_limit
@@ -81,9 +78,9 @@ class ExcessiveEffort(Enum):
 
 @dataclass(frozen=True)
 class TrajectorySettings(Settings):
-    """How trajectories are taken, followed and stopped."""
+    """Rules for accepting, following and stopping trajectories."""
 
-    tolerances: Tolerances  # of trajectories that bring none
+    tolerances: Tolerances  # tolerances of trajectories that bring no tolerances
     max_deceleration: FloatArray = row("constraints.<joint>.max_deceleration_on_cancel")
     allow_partial: bool = row("allow_partial_joints_goal", False)
     allow_moving_end: bool = row("allow_nonzero_velocity_at_trajectory_end", False)
@@ -100,7 +97,7 @@ class TrajectorySettings(Settings):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **given: Any) -> TrajectorySettings:
-        """Those of the controller's parameters."""
+        """The settings in the controller's parameters."""
         none = np.full_like(values["constraints.<joint>.trajectory"], math.inf)
         goal_time = values["constraints.goal_time"]
         tolerances = Tolerances.of(
@@ -119,8 +116,8 @@ class TrajectorySettings(Settings):
 
 @dataclass(frozen=True)
 class SafetySettings(Settings):
-    """The limits that the output stage and the checks around it keep. NaN is the default of the
-    row: the model's effort limits, and fifty times the effort limit in a second."""
+    """Limits of the output stage and of the checks around it. NaN is the default of the row: the
+    model's effort limits, and fifty times the effort limit per second."""
 
     effort_limit: FloatArray = row("effort_limits.<joint>")
     torque_rate_limit: FloatArray = row("torque_rate_limits.<joint>")
@@ -139,7 +136,7 @@ class SafetySettings(Settings):
     detects_collisions: bool = row("collision_detection.enable", False)
     observer_gain: float = row("collision_detection.gain", 25.0)
     collision_threshold: FloatArray | None = row("collision_detection.threshold.<joint>", None)
-    check_jumps: bool = False  # whether states that jump further than velocities allow are refused
+    check_jumps: bool = False  # True to refuse states that jump further than velocities allow
 
     @classmethod
     def none(cls, nv: int) -> SafetySettings:
@@ -157,16 +154,16 @@ class ControllerSettings(Settings):
     effort_limit_scale: float = row("effort_limit_scale", 1.0)
     hardware_compensates_gravity: bool = row("hardware_compensates_gravity", False)
     friction_compensation: bool = row("friction_compensation", False)
-    trajectories: TrajectorySettings | None = None  # without them, the default ones: see `rules`
-    safety: SafetySettings | None = None  # without them, only the model's effort limits
+    trajectories: TrajectorySettings | None = None  # None for the default ones: see `rules`
+    safety: SafetySettings | None = None  # None for only the model's effort limits
     feedback_inertia: FloatArray | None = row("feedback_inertia.<joint>", None)  # or the model's
     dead_time: float = row("dead_time", 0.0)
-    # Values of `MORE`, by the names of their rows; missing values are the defaults of the table.
+    # Values of `MORE`, by the names of their rows; missing values have the defaults of the table.
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **given: Any) -> ControllerSettings:
-        """Those of parameters, with the limits that every torque keeps; `given` goes before."""
+        """The settings in parameters, with all limits of the torques; `given` takes precedence."""
         safety = SafetySettings.of(values, check_jumps=True)
         more = {name: values[name] for name in MORE if name in values}
         return super().of(values, **{"safety": safety, "more": more, **given})
@@ -181,11 +178,11 @@ class ControllerSettings(Settings):
 
     @property
     def rules(self) -> TrajectorySettings:
-        """How trajectories are taken, followed and stopped."""
+        """Rules for accepting, following and stopping trajectories."""
         return self.trajectories or TrajectorySettings.default(len(self.gains.p))
 
     def braced(self) -> ControllerSettings:
-        """The same with a law and gains that hold any arm."""
+        """A copy with a law and gains that hold any arm."""
         return replace(
             self,
             gains=Gains.uniform(len(self.gains.p), *BRACING_GAINS),
@@ -195,10 +192,10 @@ class ControllerSettings(Settings):
         )
 
     def numbers(self) -> Iterator[tuple[Parameter, Any]]:
-        """As of all settings, and what is in `more`.
+        """Parameters and values of all fields, and of `more`.
 
         Raises:
-            ControllerError: a name there that is not in `MORE`.
+            ControllerError: `more` has a name that is not in `MORE`.
         """
         yield from super().numbers()
         for name, value in self.more.items():
@@ -210,7 +207,7 @@ class ControllerSettings(Settings):
         """Refuses settings that do not fit these joints.
 
         Raises:
-            ControllerError: as of all settings, or no control law.
+            ControllerError: a value that does not fit, or a control law that does not exist.
         """
         if self.control_law not in tuple(ControlLaw):
             raise ControllerError(
@@ -219,7 +216,7 @@ class ControllerSettings(Settings):
         super().check(joint_names)
 
     def rows(self, model: RobotModel) -> layout.Settings:
-        """What the control step takes."""
+        """The settings as rows for the control step."""
         rows = layout.Settings.zeros(model.nv)
         safety = self.safety or SafetySettings.none(model.nv)
         settings = replace(self, trajectories=self.rules, safety=safety)
@@ -227,7 +224,7 @@ class ControllerSettings(Settings):
         for name, parameter in layout.PARAMETERS.items():
             default = ROWS[parameter].in_force(ROWS[parameter].default)
             setattr(rows, name, values.get(parameter, default))
-        # The model decides the others.
+        # The model decides the remaining rows.
         limit, rate = self._unscaled_effort_limit(model), rows.torque_rate_limit
         rate[:] = np.where(np.isnan(rate), limit / DEFAULT_TORQUE_RISE, rate)
         rows.effort_limit = self.effort_limit_scale * limit
@@ -247,7 +244,8 @@ class ControllerSettings(Settings):
         return rows
 
     def _fill_bounds(self, rows: layout.Settings, model: RobotModel, limit: FloatArray) -> None:
-        """Fills in what the model decides of the motion's bounds; `limit`: of the efforts."""
+        """Fills in the bounds of the motion that depend on the model; `limit`: effort limits, shape
+        (nv,), [Nm] or [N]."""
         slides = np.array([kind == "prismatic" for kind in model.joint_types])
         least = np.minimum(DEFAULT_SLIDING_ERROR, SLIDING_ERROR_SHARE * (model.upper - model.lower))
         default = np.where(slides, least, DEFAULT_POSITION_ERROR)
@@ -275,8 +273,8 @@ class ControllerSettings(Settings):
 
 _KINDS = Gains, Tolerances, TrajectorySettings, SafetySettings, ControllerSettings
 _WITH_A_FIELD = [each.metadata.get("row") for kind in _KINDS for each in fields(kind)]
-# Rows of `ControllerSettings.more`: what may change while the arm is active, or what the control
-# step reads, unless a field has it, or the model.
+# Rows of `ControllerSettings.more`: parameters that may change while the arm is active, or that the
+# control step reads, except for those of a field or of the model.
 MORE = {
     name: each
     for name, each in ROWS.items()
@@ -295,11 +293,11 @@ class SupervisionSettings(Settings):
     start_tolerance: float = row("activation.position_tolerance", 0.02)
     activation_check: str = row("activation.check", "off")
     power_down: str = row("power_down", "zero")
-    simulated: bool = False  # whether the world may be reset: jumps that last are true
+    simulated: bool = False  # True if the world may be reset: jumps that last are accepted
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **given: Any) -> SupervisionSettings:
-        """Those of the controller's parameters.
+        """The settings in the controller's parameters.
 
         Raises:
             ParameterError: a gap that is longer than the timeout, or damping without a check.

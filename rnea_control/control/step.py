@@ -1,10 +1,10 @@
-"""A control step as one compiled call, what follows from it at once, and what is asked for between
-two steps.
+"""A control step as one compiled call, its immediate consequences, and requests between two steps.
 
-A step asks whether the state can be true; then come sample, feedback, law, output stage and checks.
-Its finding is a row of `findings`; it ends the motion, and the arm may have to stop. A request is a
-`Box` that `serve` carries out: at once, or in the loop that steps without Python, which
-looks into the box between two ticks. Performs no allocation.
+A step first checks that the state can be true. Then it runs sample, feedback, law, output stage and
+checks. A finding is a row of `findings`; it ends the motion, and the arm may have to stop.
+
+A request is a `Box` that `serve` carries out: at once, or in the loop without Python, which looks
+into the box between two ticks. Performs no allocation.
 """
 
 from __future__ import annotations
@@ -38,19 +38,25 @@ from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import linked
 from rnea_control.jit.record import Record
 
-# A gap between ticks longer than this counts as this long for the integral, [s].
-LONGEST_INTEGRATION_STEP = 0.1
-# A joint shakes when its velocity error, beyond this part of the velocity limit, has changed sides
-# so often; so many changes a second are forgotten. The part is another one where it should rest.
-SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
-SHAKING_REST = 0.1
-NOISE_FACTOR = 4.0  # velocity errors within so many standard deviations of the noise are no shaking
+LONGEST_INTEGRATION_STEP = 0.1  # longest gap between ticks that the integral counts [s]
+# A joint shakes when its velocity error often changes sides.
+SHAKING_SPEED = 0.2  # fraction of the velocity limit above which a sign change counts
+MOST_REVERSALS = 10.0  # sign changes that trip
+FORGOTTEN_REVERSALS = 4.0  # decay of the count [1/s]
+SHAKING_REST = 0.1  # SHAKING_SPEED of a joint that should rest
+NOISE_FACTOR = 4.0  # standard deviations of the noise above which a sign change counts
 LEAST_FEEDBACK = 0.1  # share of the feedback below which an arm that still shakes is let go
 
-# The result of a step: whether a torque was clamped, plus FOUND times what was found, as in
-# layout.py; or, from BAD_STATE on, the fault of the state.
-SATURATED, FOUND = 1, 2
-BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(64, 70)
+# The result of a step: SATURATED or 0, plus FOUND times the kind of the finding, as in layout.py;
+# or, from BAD_STATE on, the reason why the step failed.
+SATURATED = 1  # a torque was clamped
+FOUND = 2  # factor of the finding
+BAD_STATE = 64  # the state is not finite
+BAD_JUMP = 65  # a position has jumped
+FROZEN = 66  # the positions do not change although velocities report a motion
+BAD_SIZE = 67  # an array has the wrong size
+BAD_TORQUE = 68  # the control law gives no finite torque
+NO_TRAJECTORY = 69  # there is no trajectory yet
 
 # Kinds of requests.
 FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)  # end the motion; what the arm does then
@@ -67,11 +73,11 @@ BRACE = 7  # use the settings that hold any arm, or the ordinary ones
     findings="Finding[::1]",
 )
 class StepArrays(NamedTuple):
-    """What steps work on."""
+    """Arrays of the control step."""
 
     arm: RecordArray
-    settings: SettingsStack  # those of the controller, and those that hold any arm
-    tolerances: ToleranceRows  # of the motion
+    settings: SettingsStack  # settings of the controller, and settings that hold any arm
+    tolerances: ToleranceRows  # tolerances of the motion
     state: State
     findings: RecordArray  # shape (MOST_FINDINGS,)
 
@@ -80,23 +86,23 @@ STEP_ONCE = "i8(StepArrays, f8, f8[::1], f8[::1], f8[::1], b1)"
 
 
 class Request(Record):
-    """What is asked of the loop between two steps, and the answer. Times are in [s]."""
+    """A request to the loop between two steps, and the response. Times are in [s]."""
 
     kind: int = FINISH
-    done: bool = False  # it was carried out
-    ended: int = 0  # number of the motion that it ended; 0 for none
+    done: bool = False  # the request was carried out
+    ended: int = 0  # number of the motion that the request ended; 0 for none
 
     # FINISH to GUIDE.
     now: float = 0.0  # time of the measured state
     guided: bool = False  # a hand has guided the arm
 
-    # ADOPT: addresses of the trajectory, the number of the one that it replaces, and of its motion.
+    # ADOPT: addresses of the trajectory, the number of the replaced trajectory, and of the motion.
     starts_at: int = 0
     coefficients_at: int = 0
     segments: int = 0
     revision: int = 0
     motion: int = 0
-    # By trajectory time: it replaces the present trajectory, and is at rest; its motion.
+    # Trajectory times of the replacement, of the new trajectory's rest, and of its motion's ends.
     begin: float = 0.0
     rest: float = 0.0
     start: float = 0.0
@@ -104,7 +110,7 @@ class Request(Record):
 
     # CHANGE, BRACE.
     bodies_at: int = 0  # address of the bodies of the model
-    new_model: bool = False  # the model is another one
+    new_model: bool = False  # the model has changed
     braced: bool = False
 
 
@@ -133,13 +139,13 @@ class Box(NamedTuple):
 
     @property
     def arrays(self) -> RequestArrays:
-        """The same for a kernel."""
+        """The request and its arrays for a kernel."""
         return RequestArrays(self.request.array, self.measured, self.settings, self.tolerances)
 
 
 @inlined
 def _shaken(settings: Settings, state: State, dt: float) -> bool:
-    """Whether a joint swings to and fro about its desired motion; which, in `state`."""
+    """True if a joint swings to and fro about its desired motion; writes the joint into `state`."""
     shaken = False
     for j in range(settings.shape[1]):
         limit, noise = settings.state_velocity_limit[j], state.velocity_noise[j]
@@ -166,11 +172,12 @@ def _shaken(settings: Settings, state: State, dt: float) -> bool:
 def _ending(
     arm: Arm, settings: Settings, tolerances: ToleranceRows, state: State, s: float, pressed: bool
 ) -> int:
-    """What ends the motion, or takes the desired position from the arm, at trajectory time `s`."""
+    """Kind of the finding that ends the motion, or takes the desired position from the arm, at
+    trajectory time `s` [s]; UNDER_WAY for none."""
     found = check(tolerances, state, s) if arm.motion != 0 else layout.UNDER_WAY
-    # An arm that is stopped stays about one place, however it is pushed.
+    # An arm that is stopped stays near its place, however it is pushed.
     if arm.watch != motion_watch.STOPPED and found in (layout.UNDER_WAY, layout.REACHED):
-        # A goal without tolerances is not reached by an arm that is held elsewhere.
+        # An arm that is held elsewhere does not reach a goal, even without tolerances.
         if violated_position(state, settings.max_position_error):
             found = layout.TORN_AWAY
         elif pressed:
@@ -190,8 +197,16 @@ def step(
     tau: Vector,
     predicted: bool,
 ) -> int:
-    """Fills `tau`, but for a bad state or size; returns what was found, see above. Arguments are as
-    of `advance`, but for `settings`: those in force."""
+    """Fills `tau`, except for a bad state or size; returns the result of the step, see above.
+
+    Args:
+        arm, tolerances, state: see layout.py and motion.py.
+        settings: the settings in force.
+        t: time of the measurement, [s].
+        q, v: positions and velocities of the state, shape (nv,), [rad] or [m], and per second.
+        tau: output, shape (nv,), [Nm] or [N].
+        predicted: True if the state is to be predicted; then `q` and `v` are filled with it.
+    """
     if arm.segments == 0:
         return NO_TRAJECTORY
     nv = state.shape[1]
@@ -278,8 +293,9 @@ def brake(arm: Arm, settings: Settings, state: State, guided: bool) -> None:
 
 @inlined
 def _note_off_goal(settings: Settings, tolerances: ToleranceRows, state: State) -> None:
-    """Writes which joint is furthest from its goal, as a part of what it may be off without a word,
-    and how far; of those that have no tolerance there."""
+    """Writes the joint that is furthest from its goal, and its position error, into `state`; an
+    error of 0 if all are within `end_slack`. The distance is relative to `end_slack`, and only
+    joints without a goal tolerance count."""
     furthest = 1.0
     state.violation = 0.0
     for j in range(state.shape[1]):
@@ -292,7 +308,7 @@ def _note_off_goal(settings: Settings, tolerances: ToleranceRows, state: State) 
 
 @inlined
 def end_motion(arm: Arm, state: State, findings: RecordArray, kind: int) -> None:
-    """Ends the motion, and keeps why."""
+    """Ends the motion, and keeps the finding."""
     finding = findings[arm.findings % layout.MOST_FINDINGS]
     finding.kind, finding.ended = kind, arm.motion
     finding.found_at = state.last_trajectory_time
@@ -313,8 +329,8 @@ def end_motion(arm: Arm, state: State, findings: RecordArray, kind: int) -> None
 
 @inlined
 def _stop(arm: Arm, settings: SettingsStack, state: State, t: float, q: Vector, v: Vector) -> None:
-    """A bound of the motion was violated: the arm brakes from where it is, by a law that holds it,
-    and stays about that place. An arm that is stopped already does so."""
+    """Brakes the arm from where it is after a violated bound, by a law that holds it there. An arm
+    that is stopped already does so."""
     if arm.watch == motion_watch.FREE:
         arm.watch = motion_watch.STOPPED
         if is_hand_law(settings[arm.braced]):
@@ -324,16 +340,16 @@ def _stop(arm: Arm, settings: SettingsStack, state: State, t: float, q: Vector, 
 
 @inlined
 def _shake_less(arm: Arm, state: State) -> int:
-    """An arm that shakes though a law brakes it that holds any arm gets half of the feedback, and
-    in the end none."""
+    """Halves the feedback of an arm that shakes although a law that holds any arm brakes it, and
+    lets go of the arm in the end."""
     state.feedback_share *= 0.5
-    state.violation = 0.0  # no speed tells of it
+    state.violation = 0.0  # there is no speed to report
     return layout.LET_GO if state.feedback_share < LEAST_FEEDBACK else layout.UNDER_WAY
 
 
 @inlined
 def emergency_stop(arrays: StepArrays) -> None:
-    """Brakes, and goes by a law that holds the arm."""
+    """Brakes, and changes to a law that holds the arm."""
     arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
     guided = state.guided != 0.0
     if is_hand_law(settings[arm.braced]):
@@ -354,12 +370,15 @@ def advance(
     tau: Vector,
     predicted: bool,
 ) -> int:
-    """A step; one that finds something ends the motion, and if a bound was violated, the arm brakes
-    from where it is, so that it does not press on. Returns what `step` does.
+    """Performs a step. A finding ends the motion. After a violation the arm brakes from where it
+    is, so that it does not press on. Returns the result of the step, see above.
 
     Args:
-        t, q, v, tau: as of `Controller.step`.
-        predicted: whether the state is to be predicted; it is filled into `q` and `v` then.
+        arrays: arrays of the control step.
+        t: time of the measurement, [s].
+        q, v: positions and velocities of the state, shape (nv,), [rad] or [m], and per second.
+        tau: output, shape (nv,), [Nm] or [N].
+        predicted: True if the state is to be predicted; then `q` and `v` are filled with it.
     """
     arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
     tolerances, in_force = arrays.tolerances, settings[arm.braced]
@@ -390,7 +409,7 @@ def advance(
         arm.powerless = True
         state.let_go_damping[int(state.violating_joint)] = 0.0
     elif found in (layout.RESTLESS, layout.CALM):
-        pass  # the mode tells
+        pass  # the supervisor changes the mode
     elif found > layout.BLOCKED:
         _stop(arm, settings, state, t, q, v)
     elif found > layout.REACHED:
@@ -403,7 +422,7 @@ def advance(
 def step_once(
     arrays: StepArrays, t: float, q: Vector, v: Vector, tau: Vector, predicted: bool
 ) -> int:
-    """`advance` by itself, for Python."""
+    """Kernel of `advance`, for Python."""
     return advance(arrays, t, q, v, tau, predicted)
 
 
@@ -461,5 +480,5 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
 
 @kernel("void(StepArrays, RequestArrays)")
 def serve_now(arrays: StepArrays, asked: RequestArrays) -> None:
-    """`serve` by itself, for Python."""
+    """Kernel of `serve`, for Python."""
     serve(arrays, asked)

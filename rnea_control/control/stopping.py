@@ -1,5 +1,5 @@
-r"""A stop along the path, planned within a tick and put in the path's place: the trajectory runs
-slower and slower until it stands. `Path` has the trajectory that a controller follows, and the
+r"""A stop along the path, planned within a tick: the trajectory runs slower and slower until it is
+at rest. The stop replaces the path. `Path` owns the trajectory that a controller follows, and the
 memory of its stops.
 
 The path is the running trajectory p(s). With the scaling :math:`\sigma = ds/dt` and its
@@ -9,12 +9,13 @@ deceleration :math:`\kappa = -d\sigma/dt`, the joints have
 
     q = p(s), \quad v = p' \sigma, \quad a = p'' \sigma^2 - p' \kappa
 
-[Bobrow, Dubowsky, Gibson 1985]. The torque is linear in kappa, so that two inverse dynamics tell
+[Bobrow, Dubowsky, Gibson 1985]. The torque is linear in kappa, so that two inverse dynamics give
 the hardest braking that the joints can bear. kappa is linear between knots, whose states are exact;
 quintics join them.
 
-It rises from that of the running motion within `RAMP`, follows the hardest braking that the joints
-can bear, and falls to zero in the last `RAMP` or less: there, with T = 2 sigma / kappa to go,
+kappa rises from its value in the running motion within `RAMP`, follows the hardest braking that the
+joints can bear, and falls to zero in the last `RAMP` or less. In that fall, with the time
+T = 2 sigma / kappa to go,
 
 .. math:: \sigma(t) = \kappa T / 2 \, (1 - t / T)^2
 """
@@ -48,24 +49,19 @@ from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import array_at, linked
 from rnea_control.jit.rows import rows_at
 
-# Between the states that are exact, [s].
-KNOT = 0.005
-# How long the deceleration takes to rise, and to fall, [s].
-RAMP = 0.03
-# How long the hardest and the gentlest braking take from the start to rest, [s]; the ramps come on
-# top, and make the longest stop a little longer.
-SHORTEST_STOP, LONGEST_STOP = 0.05, 1.0
-LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
-# The part of the effort limits that braking may use; the rest is left to the feedback.
-BRAKING_SHARE = 0.9
-# How long the effort of the path takes to fade at rest, [s].
-FADE = 0.2
-# A last fall of the deceleration shorter than this would drown in rounding; it takes this long, and
-# the quintic makes up for it, [s].
+KNOT = 0.005  # time between the exact states [s]
+RAMP = 0.03  # time in which the deceleration rises, and falls [s]
+# The ramps come on top of these two times, and make the longest stop a little longer.
+SHORTEST_STOP = 0.05  # time from the start to rest with the hardest braking [s]
+LONGEST_STOP = 1.0  # time from the start to rest with the gentlest braking [s]
+LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP  # time from the start to rest, at most [s]
+BRAKING_SHARE = 0.9  # part of the effort limits for braking; the rest is left to the feedback
+FADE = 0.2  # time in which the effort of the path fades at rest [s]
+# Shortest last fall of the deceleration, as shorter ones drown in rounding. A shorter fall takes
+# this time, and the quintic compensates the difference [s].
 SHORTEST_RAMP = 0.001
-# No arm is faster: a velocity beyond it makes no sense, and makes no stop, [rad/s] or [m/s].
-FASTEST = 1e3
-_FLOAT = 8
+FASTEST = 1e3  # velocity beyond which no stop is planned, as no arm is faster [rad/s] or [m/s]
+_FLOAT = 8  # size of a number [bytes]
 
 _RAMP_KNOTS = math.ceil(RAMP / KNOT - 1e-6)
 _BRAKING_KNOTS = math.ceil(LONGEST_HALT / KNOT) + 2
@@ -74,7 +70,7 @@ STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 
 
 class Scratch(Desired):
-    """Memory for planning: a place of the path; a motion of the joints there, and its torques
+    """Memory for planning: a point of the path; the motion of the joints there, and its torques
     without and with a unit of braking."""
 
     position: Vector
@@ -96,7 +92,7 @@ def _hardest_braking(
     sigma: float,
     scratch: Scratch,
 ) -> float:
-    """The largest kappa that all joints can bear at the place in `scratch`."""
+    """The largest kappa that all joints can bear at the point in `scratch`."""
     position, velocity, acceleration = scratch.position, scratch.velocity, scratch.acceleration
     nv = position.shape[0]
     kappa = math.inf
@@ -148,8 +144,8 @@ def _after(
 def _put_knot(
     starts: Vector, c: Matrices, i: int, shift: Vector, sigma: float, kappa: float, scratch: Scratch
 ) -> None:
-    """Begins segment i at the place in `scratch`, and completes the one before:
-    quintics, and a line of the effort, that lead there."""
+    """Begins segment i at the point of the path in `scratch`, and completes segment i - 1 with the
+    quintics, and the line of the effort, that lead there."""
     for j in range(c.shape[1]):
         slope = scratch.desired_velocity[j]
         acceleration = scratch.desired_acceleration[j] * sigma**2 - slope * kappa
@@ -172,7 +168,7 @@ def _put_knot(
 
 @inlined
 def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
-    """Rest from knot i on: while its effort fades, then for ever."""
+    """Adds the rest from knot i on: while its effort fades, then for ever."""
     for k in range(i + 1, starts.shape[0]):
         starts[k] = starts[i] + FADE if k == i + 1 else math.inf
         for j in range(c.shape[1]):
@@ -210,11 +206,11 @@ def stop_along_path(
     It brakes harder only to end in time. Performs no allocation.
 
     Args:
-        bodies, memory: of the model and of a workspace made for it.
+        bodies, memory: bodies of the model, and memory of a workspace made for it.
         settings: see layout.py.
         shift: added to the positions of the path, shape (nv,), [rad] or [m].
         starts, coefficients: the running trajectory; other arrays than the output.
-        segment: the one that was used last, near which the search for that of `s0` begins.
+        segment: the segment used last, where the search for the segment of `s0` begins.
         s0: the trajectory time now, and the time at which the stop begins, [s].
         sigma0: the scaling, trajectory time per time.
         sigma_dot0: its rate, [1/s].
@@ -237,14 +233,14 @@ def stop_along_path(
     while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):
         out_starts[i + 1] = s0 + (i + 1) * KNOT
         h = out_starts[i + 1] - out_starts[i]
-        # The braking that the joints can bear at the next knot, if kappa goes on changing as it
-        # does.
+        # The braking that the joints can bear at the next knot, if kappa keeps its rate of
+        # change.
         expected_s, expected_sigma = _after(h, s, sigma, kappa, kappa + change)
         segment = sample(starts, coefficients, segment, s0, expected_s, scratch)
         bearable = _hardest_braking(bodies, memory, settings, shift, expected_sigma, scratch)
         bearable = max(min(bearable, hardest), gentlest)
         reached = max(reached, bearable)
-        # Two bounds more: it rises within a ramp, and leaves the last fall as long as one.
+        # Two more bounds: kappa rises within a ramp, and has a ramp left for its last fall.
         rise = (reached + speeding_up) * h / RAMP
         following = min(bearable, kappa + rise, (2.0 * sigma - kappa * h) / (RAMP + h))
         s, sigma = _after(h, s, sigma, kappa, following)
@@ -281,9 +277,9 @@ def _brake(
     starts: Vector,
     coefficients: Matrices,
 ) -> int:
-    """Changes to a stop along a path that is followed with the scaling in `state`; returns where
-    the coefficients of the stop are, which runs at full speed. `shift` is added to its positions.
-    """
+    """Changes to a stop along a path that is followed with the scaling in `state`; returns the
+    address of the stop's coefficients. The stop runs at full speed, with `shift` added to its
+    positions."""
     nv, offset = state.shape[1], arm.spare * _FLOAT * STOP_SEGMENTS
     arm.spare = 1 - arm.spare
     starts_at = arm.stop_starts_at + offset
@@ -305,7 +301,7 @@ def _brake(
 
 @inlined
 def brake_along(arm: Arm, settings: Settings, state: State, from_measured: bool) -> None:
-    """Brakes along the path; `from_measured`: shifted to where the arm is."""
+    """Brakes along the path; `from_measured`: True to shift the path to the measured position."""
     nv = state.shape[1]
     shift = array_at(arm.shift_at, (nv,))
     for j in range(nv):
@@ -345,21 +341,21 @@ def brake_straight(arm: Arm, settings: Settings, state: State, q: Vector, v: Vec
 
 
 class Path:
-    """The trajectory that is followed by a controller with this workspace and state, or a stop in
-    its place; stops are planned in memory that is allocated once.
+    """The trajectory or stop that a controller with this workspace and state follows. Stops are
+    planned in memory that is allocated once.
 
     Attributes:
         arm: see layout.py.
-        given: the last trajectory that was no stop; its memory must stay while it is followed. None
-            before the first one.
-        stops: those that may be followed in its place.
+        given: the last trajectory that was not a stop, whose memory must stay while it is followed;
+            None before the first trajectory.
+        stops: stops that may be followed in its place.
     """
 
     def __init__(self, workspace: Workspace, state: State) -> None:
         self._state, nv = state, state.shape[1]
         starts = np.zeros((2, STOP_SEGMENTS))
         coefficients = np.zeros((2, STOP_SEGMENTS, nv, COEFFICIENTS))
-        # Two take turns, as a stop may continue another.
+        # Two stops take turns, as a stop may continue a stop.
         self.stops = [Trajectory(starts[k], coefficients[k]) for k in range(2)]
         self._memory = {  # must live as long as its addresses are used
             "stop_starts_at": starts,
@@ -380,8 +376,8 @@ class Path:
         self.given: Trajectory | None = None
 
     def rest(self, t: float, q: FloatArray, guided: bool) -> None:
-        """Rests at position `q`, shape (nv,), from time `t` on, as if nothing had been before but
-        the target of the scaling; `guided`: whether a hand guides the arm."""
+        """Rests at position `q`, shape (nv,), from time `t` on. Resets the state, except for the
+        target of the scaling. `guided`: True if a hand guides the arm."""
         state = self._state
         state.begin_anew()
         state.guided, state.desired_position = guided, q

@@ -1,7 +1,7 @@
-"""`Supervisor`: runs a controller on good states, on bad ones and without any.
+"""`Supervisor`: runs a controller on good states, on bad states and without states.
 
-Whatever befalls the arm is an event of mode.py. It knows no clock, no topic and no lock: who calls
-it says what time it is, and calls it from one thread at a time.
+Everything that happens to the arm is an event of mode.py. The supervisor has no clock, no topics
+and no locks: its caller passes the time, and calls it from one thread at a time.
 """
 
 from __future__ import annotations
@@ -24,36 +24,38 @@ from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.model import RobotModel
 
-# An arm that fell since its effort controller became active has done so for this long at most, [s].
-FALL = 1.0
-# How often the reason for not starting, or for not seeing, is brought up to date, [s].
-COMPLAINT_PERIOD = 1.0
-# An obstacle counts as gone after a state without it for this long, while no subscriber applies the
-# commands: an arm that nobody holds swings, and bounces at its stops [s].
+FALL = 1.0  # longest fall of an arm since its effort controller became active [s]
+COMPLAINT_PERIOD = 1.0  # time between updates of the reason for not starting or answering [s]
+# Time without an obstacle after which it counts as gone, while no subscriber applies the commands:
+# an arm that is not held swings, and bounces at its stops [s].
 LONGEST_BOUNCE = 5.0
-EXPLAINED = 0.4  # time before a fault in which its cause is looked for [s]
-FEWEST_STATES = 10  # that may tell a cause
-PUSH_AT_START = 3.0  # an unchecked arm that has just started is more likely miswired than pushed
+EXPLAINED = 0.4  # time before a fault in which its cause is searched [s]
+FEWEST_STATES = 10  # fewest states that can show a cause
+# Factor on the score of a push for an unchecked arm that has just started, which is more likely
+# miswired than pushed.
+PUSH_AT_START = 3.0
 
 
 class Supervisor(Machine):
     """Runs a controller in all its modes.
 
     Attributes:
-        bad_states: how many were ignored since activation.
-        listening: whether somebody takes the commands. Until then the hold position follows the
-            arm.
-        state_period: of the states since the last start.
-        obstacle: why it does not start from the states that come; None if it may, or has.
-        seen_delay: after which torques act, as far as that was seen, [s]; it may be set.
-        misfit: why the hardware is not that of the model, which may be set; it does not start then.
-        verdict: of the last check of the wires; None before there is one.
-        checked_cause: what is likely to be behind that; empty if nothing is, or not known yet.
-        weak_braking: why the arm can hardly be braked with the values that it was started with;
-            empty if it can, or before that is judged.
+        bad_states: number of states ignored since activation.
+        listening: True if a subscriber applies the commands. Until then the hold position follows
+            the arm.
+        state_period: period of the states since the last start.
+        obstacle: why the controller does not start from the received states; None if it may, or has
+            started.
+        seen_delay: time after which torques act, as far as known, [s]; may be set.
+        misfit: why the hardware does not match the model; may be set, and prevents a start.
+        verdict: result of the last check of the wires; None before the first check.
+        checked_cause: likely cause of that result; empty if there is none, or while it is not
+            known.
+        weak_braking: why the arm can hardly be braked with the values of the start; empty if it
+            can, or before that is judged.
     """
 
-    _check: ActivationCheck  # in mode checking
+    _check: ActivationCheck  # set in mode checking
     verdict: Verdict | None = None
     checked_cause = weak_braking = ""
     _braking_is_judged = False
@@ -69,44 +71,51 @@ class Supervisor(Machine):
         self._workspace = Workspace(controller.model)
         self.state_period = feasibility.StatePeriod()
         self.misfit, self.seen_delay = "", math.nan
-        self._waits_for = "for a subscription to the commands"  # while nobody listens
+        self._waits_for = "for a subscription to the commands"  # while there is no subscriber
 
     def forget(self) -> None:
-        """Forgets what is true since an activation only."""
+        """Resets the values that apply to one activation only."""
         super().forget()
         self.bad_states = self._bad_in_row = 0
         self.obstacle: feasibility.Obstacle | None = None
         self._besides, self._besides_at = "", -math.inf  # the last obstacle without a subscriber
-        self._judged = False  # whether a usable state has come since the activation
-        self._streaming = False  # the gravity torque, while nobody takes it
-        self._has_held = False  # the arm
-        self._unheard_torque_at = -math.inf  # when the gravity torque was commanded to nobody
-        self._doubt_told_at = math.nan  # when it last said why it does not start, or see
+        self._judged = False  # True if a usable state has come since the activation
+        self._streaming = False  # True while the gravity torque is sent without a subscriber
+        self._has_held = False  # True if the controller has held the arm
+        self._unheard_torque_at = -math.inf  # last gravity torque without a subscriber [s]
+        self._doubt_told_at = math.nan  # last update of the reason [s]
 
     @property
     def streaming(self) -> bool:
-        """Whether the gravity torque is commanded while nobody takes it."""
+        """True if the gravity torque is commanded while no subscriber applies it."""
         return self._streaming and self.mode is Mode.WAITING
 
     @property
     def gaps(self) -> int:
-        """How often states were missing, or of no use, and were predicted."""
+        """Number of times that states were missing, or not usable, and were predicted."""
         return int(self.controller.arm.gaps)
 
     @property
     def steady(self) -> bool:
-        """Whether every state that can be true is simply answered."""
+        """True if each credible state is answered by a step of the controller."""
         return self.mode not in mode.UNUSUAL and self.state_period.is_known
 
     def activate(self, reason: str = "for joint_states") -> None:
-        """Starts with the next state that allows it; the reason says what it waits for."""
+        """Starts with the next state that allows it; the reason names the missing condition."""
         self.forget()
         self.controller.in_force = math.nan
         self.happen(Event.ACTIVATED, reason)
 
     def hear_listeners(self, listening: bool, reason: str) -> None:
-        """Somebody takes the commands now, and it starts as after an activation; or nobody does,
-        and a motion ends. The reason says what it waits for."""
+        """Handles a change of the subscribers that apply the commands.
+
+        With a new subscriber the controller starts as after an activation. Without subscribers a
+        motion ends.
+
+        Args:
+            listening: True if there is a subscriber.
+            reason: the missing condition.
+        """
         self.listening = listening
         before, self._waits_for = self._waits_for, reason
         if not listening and self.mode is Mode.WAITING:
@@ -117,14 +126,19 @@ class Supervisor(Machine):
             self._streaming, self._besides = False, ""
 
     def take_over(self, t: float, q: FloatArray, v: FloatArray, reason: str) -> None:
-        """The sentinel has given the arm back, or has gone: brakes from the measured state."""
+        """Brakes from the measured state after the sentinel has given the arm back or has ended."""
         if self.mode is Mode.GUARDED:
             self._start_controller(t, q)
             self.happen(Event.CAUGHT, reason, (t, q, v))
 
     def answer(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
-        """Fills `tau` with the answer to a measured state; whether it is to be commanded. The
-        arguments are those of `Controller.step`; time does not run backward.
+        """Fills `tau` with the answer to a measured state; returns True if it is to be commanded.
+
+        Args:
+            t: time of the measurement, [s]; it does not run backward.
+            q: measured positions, shape (nv,), [rad] or [m].
+            v: measured velocities, shape (nv,), [rad/s] or [m/s].
+            tau: output, shape (nv,), [Nm] or [N].
 
         Raises:
             ControllerError: the state cannot be true, or no torque can be computed from it. With
@@ -154,15 +168,15 @@ class Supervisor(Machine):
         return True
 
     def refuse_step(self, error: Exception, t: float, q: FloatArray, v: FloatArray) -> None:
-        """A step has refused a state, or found no torque for it."""
+        """Handles a step that has refused a state, or found no torque for it."""
         if isinstance(error, TorqueError):
             self.fail(str(error), t, q, v, law_failed=True)
         else:
             self.refuse_state(str(error))
 
     def lack_states(self, why: str) -> bool:
-        """Puts into the reason why no state that has come since the activation can be used; whether
-        that is so."""
+        """Puts into the reason why the states since the activation cannot be used. Returns True if
+        the controller waits, and no state could be used."""
         lacks = self.mode is Mode.WAITING and not self._judged
         if lacks:
             reason = f"for joint_states that can be used: {why}"
@@ -171,7 +185,7 @@ class Supervisor(Machine):
         return lacks
 
     def refuse_state(self, text: str) -> None:
-        """Counts a state that cannot be used; too many in a row are as none."""
+        """Counts a state that cannot be used; too many in a row count as missing states."""
         self.lack_states(text)
         self.bad_states += 1
         self._bad_in_row += 1
@@ -179,7 +193,8 @@ class Supervisor(Machine):
             self.happen(Event.LOST, text)
 
     def _resumes(self, t: float, q: FloatArray, v: FloatArray) -> bool:
-        """Starts, or goes on after a time without states; whether this state is to be answered."""
+        """Starts, or continues after a time without states; returns True if this state is to be
+        answered."""
         if self.mode is Mode.CHECKING:
             return True
         if self.mode is not Mode.BLIND:
@@ -195,15 +210,15 @@ class Supervisor(Machine):
         return True
 
     def _put_off(self, t: float, event: Event, reason: str) -> None:
-        """Says why it stays in this mode, not at every state."""
+        """Updates the reason for staying in this mode, at most once per COMPLAINT_PERIOD."""
         if not abs(t - self._doubt_told_at) < COMPLAINT_PERIOD:
             self._doubt_told_at = t
             self.happen(event, reason)
 
     def _start(self, t: float, q: FloatArray, v: FloatArray) -> bool:
-        """Starts from a state if it allows that; whether a torque is to be commanded."""
-        # An arm that it held, and that moves now, is caught; so is one that fell without a torque
-        # until the effort controller became active. While nobody takes the commands, it may move.
+        """Starts from a state if it allows that; returns True if a torque is to be commanded."""
+        # The controller catches a moving arm that it held, or that fell without a torque until the
+        # effort controller became active. Without a subscriber the arm may move.
         held = self._has_held or not self.listening or t - self._unheard_torque_at < FALL
         model, settings = self.controller.model, self.controller.settings
         self.obstacle, self._judged = self._find_obstacle(q, v, held), True
@@ -219,7 +234,7 @@ class Supervisor(Machine):
         if not self._streaming or self.listening:
             self._start_controller(t, q)
         self._has_held |= self.listening
-        # What moves slowly may be noise, and is asked all the same.
+        # Slow motion may be noise, and does not prevent the check of the wires.
         still = feasibility.ASKED if self._must_check() else feasibility.RESTING
         if self.listening and np.abs(v).max() > still and self._rest is Mode.HOLDING:
             self.happen(Event.CAUGHT, "to rest, from where the arm was", (t, q, v))
@@ -236,7 +251,8 @@ class Supervisor(Machine):
     def _find_obstacle(
         self, q: FloatArray, v: FloatArray, may_move: bool
     ) -> feasibility.Obstacle | None:
-        """Why it may not start from this state; `may_move` as of `obstacle_to_start`."""
+        """Why the controller may not start from this state; None if it may. `may_move`: True to
+        accept any velocity."""
         model, ws, settings = self.controller.model, self._workspace, self.controller.settings
         if self.misfit:
             return feasibility.Obstacle(self.misfit, f"as {self.misfit}")
@@ -246,9 +262,9 @@ class Supervisor(Machine):
         return found
 
     def _note_obstacle(self, t: float) -> None:
-        """Remembers the obstacle in a state at time `t` while no subscriber applies the commands.
-        An arm that nobody holds bounces at its stops: an obstacle counts as gone, and another one
-        takes its place, only after a while without it."""
+        """Remembers the obstacle in a state at time `t` [s] while no subscriber applies the
+        commands. An arm that is not held bounces at its stops: the obstacle is replaced only after
+        LONGEST_BOUNCE without it."""
         kind = "" if self.obstacle is None else self.obstacle.kind
         if kind == self._besides:
             self._besides_at = t
@@ -256,8 +272,8 @@ class Supervisor(Machine):
             self._besides, self._besides_at = kind, t
 
     def _say_what_is_missing(self) -> None:
-        """Names usable states, if none has come, then the subscriber, then the obstacle that would
-        be left."""
+        """Sets the reason: usable states, if none has come; the subscriber; the obstacle that would
+        remain."""
         missing = []
         if not self._judged:
             missing.append("for joint_states" if self.obstacle is None else self.obstacle.reason)
@@ -267,12 +283,12 @@ class Supervisor(Machine):
         self.happen(Event.WAITS_ON, ", and ".join(missing) + also)
 
     def _must_check(self) -> bool:
-        """Whether the joints are to be asked for their answers before the start."""
+        """True if the wires are to be checked before the start."""
         wanted = Strictness(self.settings.activation_check) is not Strictness.off
         return wanted and not self._latched
 
     def _go_on_checking(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
-        """Fills `tau` with the next torques of the check, or after its end with those of the
+        """Fills `tau` with the next torques of the check, or after its end with the torques of the
         control law.
 
         Raises:
@@ -314,12 +330,12 @@ class Supervisor(Machine):
         self.controller.step(t, q, v, tau)
 
     def cause(self, rows: Recorded) -> str:
-        """The likely cause of a fault, of having let go, or of what the check at activation has
-        found, in a sentence; empty if none is likely. Takes tenths of a second, and changes
-        nothing: to be called beside the ticks.
+        """The likely cause of a fault, of having let go, or of the findings of the check at
+        activation, in a sentence; empty if no cause is likely. Takes tenths of a second, and
+        changes nothing: call it outside the ticks.
 
         Args:
-            rows: what `Controller.recorded` gives of the last `EXPLAINED` seconds.
+            rows: result of `Controller.recorded` for the last `EXPLAINED` seconds.
         """
         controller, verdict, settings = self.controller, self.verdict, self.controller.settings
         checked = "" if verdict is None else verdict.likely(controller.model)
@@ -338,36 +354,43 @@ class Supervisor(Machine):
         self.judge_braking_again()
 
     def judge_braking_again(self) -> None:
-        """The values that the arm is braked with, or the arm, are other ones."""
+        """Discards the judgement of braking, as the arm or the values for braking have changed."""
         self._braking_is_judged, self.weak_braking = False, ""
 
     def answer_gap(self, t: float, tau: FloatArray) -> bool:
-        """Fills `tau` with torques for when no state comes; whether they are to be commanded. The
-        motion slows down, and `miss` ends it. Arguments, and what is raised, are those of
-        `Controller.predict`."""
+        """Fills `tau` with torques while no state comes; returns True if they are to be commanded.
+        The motion slows down, and `miss` ends it.
+
+        Args:
+            t: time now, [s].
+            tau: output, shape (nv,), [Nm] or [N].
+
+        Raises:
+            TorqueError: the control law gives no finite torque; `tau` is to be commanded.
+        """
         if self.mode not in (*mode.HAS_ARM, Mode.POWERLESS):
             return False
         self.controller.predict(t, tau)
         return True
 
     def miss(self, missing: float) -> None:
-        """No state has come for so long, [s]: after the timeout the motion ends."""
+        """Takes the time without a state, [s]: after the timeout the motion ends."""
         if missing > self.settings.state_timeout and self.mode is not Mode.BLIND:
             self.happen(Event.LOST, f"no joint_states with a new stamp for {missing:.3g} s")
 
     def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
-        """Why an arm that it holds cannot go on with another model and other settings; empty if it
-        can. Gains that a fault keeps out of force may be mended one by one: `reset_fault` judges
-        them."""
+        """Why an arm that is held cannot continue with another model and other settings; empty if
+        it can. After a failure of the law the gains are not judged, so that they can be corrected
+        one by one: `reset_fault` judges them."""
         if self.mode not in mode.HAS_ARM:
-            return ""  # nothing is held; the start asks
+            return ""  # the arm is not held; the start judges
         gain = "" if self._law_failed else self.excessive_gain(model, settings)
         q, ws = self.controller.last_state[0], self._workspace
         return gain or feasibility.excessive_load(model, ws, settings, q)
 
     def excessive_gain(self, model: RobotModel, settings: ControllerSettings) -> str:
-        """The first gain that the rate of the states and the delay of torques do not allow, and
-        what they allow; empty if there is none, or while the rate is not known."""
+        """The first gain that is too high for the rate of the states and the delay of torques, and
+        the largest value allowed; empty if there is none, or while the rate is not known."""
         period, q = self.state_period, self.controller.last_state[0]
         if not period.is_known:
             return ""
@@ -376,13 +399,13 @@ class Supervisor(Machine):
         )
 
     def _objection(self) -> str:
-        """Why the arm cannot go on with what is in force."""
+        """Why the arm cannot continue with the model and settings in force; empty if it can."""
         given, q = self._in_force, self.controller.last_state[0]
         gain = self.excessive_gain(*given)
         return gain or feasibility.excessive_load(given.model, self._workspace, given.settings, q)
 
     def braking_check(self) -> BrakingCheck:
-        """Judges whether the arm could be braked with other values, from where it is now."""
+        """A check that the arm could be braked with other values, from its present state."""
         return BrakingCheck(self._in_force, self._arm_state, self.mode in mode.HAS_ARM)
 
     @property
@@ -397,24 +420,24 @@ class Supervisor(Machine):
         return ArmState(q, v, controller.in_force.copy(), shortest, self.seen_delay)
 
     def braking_to_judge(self) -> tuple[BrakingCheck, Candidate] | None:
-        """The check of the values that the arm was started with, which takes too long for a tick,
-        and these values; None if that was done. `weak_brakes` takes what it finds."""
+        """The check of the values that the arm was started with, and these values; None if it was
+        done. The check takes too long for a tick; pass its result to `weak_brakes`."""
         if self._braking_is_judged or not self.steady or self.mode not in mode.HAS_ARM:
             return None
         self._braking_is_judged = True
         return BrakingCheck.at_start(self._in_force, self._arm_state), self._in_force
 
     def weak_brakes(self, reason: str, hardly: bool) -> None:
-        """The arm can be braked less well than usual, with the values that are in force, or
-        `hardly` at all: then it is held, and no trajectory is taken."""
+        """Takes the finding that the arm can be braked less well than usual with the values in
+        force. If it can `hardly` be braked at all, it is held, and trajectories are rejected."""
         self.weak_braking = reason
         if hardly:
             q, v = self.controller.last_state
             self.fail(reason, self.controller.time, q.copy(), v.copy())
 
     def reset_fault(self) -> str:
-        """Ends a fault, if the arm could be held then. It succeeds where there is none, but not for
-        an arm that was let go."""
+        """Ends a fault, if the arm could be held then. Succeeds without a fault too, but not for an
+        arm that was let go."""
         if Mode.FAULT not in self._latched:
             if self.mode is Mode.POWERLESS:
                 raise ControllerError(mode.REFUSALS[self.mode].format(reason=self.reason))

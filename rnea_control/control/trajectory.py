@@ -1,5 +1,5 @@
 r"""Joint trajectories as piecewise polynomials of trajectory time: through waypoints, and joined to
-the one that is followed, without a jump.
+the present trajectory without a jump.
 
 Each segment is one polynomial of the time since its start, for each joint,
 
@@ -12,8 +12,8 @@ Between two waypoints the position is the lowest polynomial that meets the field
 a line for positions, a cubic with velocities, a quintic with accelerations too. The effort is a
 line, and 0 at waypoints without one.
 
-The old trajectory goes on until the new one takes over; joints that the new one does not move
-follow the old one to its end.
+The old trajectory is followed until the new one takes over; joints that the new trajectory does not
+move follow the old one to its end.
 
 **Scaling.** Trajectory time `s` may run slower than the controller's time `t`. The scaling
 :math:`\sigma = ds/dt` follows its target through two equal first-order lags, so that it and its
@@ -36,33 +36,30 @@ from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import array_at
 
-# Of the position's polynomial, and of the effort's line, which comes after it.
-POSITION_COEFFICIENTS = 6
-EFFORT = POSITION_COEFFICIENTS
-COEFFICIENTS = POSITION_COEFFICIENTS + 2
-# Polynomials that differ by less than this part are the same.
-ROUNDING = 1e-12
-# Of each lag of the scaling, [s]: after 0.5 s, 96 % of a change are done.
-LAG_TIME = 0.1
-# A motion with a scaling, and a rate of it, below this stands, [1] and [1/s].
-STANDSTILL = 1e-9
+POSITION_COEFFICIENTS = 6  # number of coefficients of the position's polynomial
+EFFORT = POSITION_COEFFICIENTS  # index of the first coefficient of the effort's line
+COEFFICIENTS = POSITION_COEFFICIENTS + 2  # number of coefficients of position and effort
+ROUNDING = 1e-12  # relative difference below which polynomials are the same
+LAG_TIME = 0.1  # time constant of each lag of the scaling; 96 % of a change take 0.5 s [s]
+STANDSTILL = 1e-9  # scaling, [1], and rate of it, [1/s], below which a motion is at rest
 
 
 class Trajectory:
-    """The positions of all joints over trajectory time. Never changed once made, but for those of a
-    controller's stops.
+    """The positions of all joints over trajectory time. Never changed once made, except for the
+    trajectories of a controller's stops.
 
     Attributes:
-        starts: when each segment starts, ascending, shape (m,), [s]; the last one never ends.
-        coefficients: of each segment and joint, lowest power first, six of the position and two of
-            the effort, shape (m, nv, 8).
-        end_time: from when on all joints are at rest, [s].
+        starts: times when the segments start, ascending, shape (m,), [s]; the last segment never
+            ends.
+        coefficients: coefficients of each segment and joint, lowest power first, six of the
+            position and two of the effort, shape (m, nv, 8).
+        end_time: time from which all joints are at rest, [s].
     """
 
     def __init__(
         self, starts: FloatArray, coefficients: FloatArray, end_time: float | None = None
     ) -> None:
-        """As the attributes; without an end time it is when the last segment starts."""
+        """Takes the attributes; the default end time is the start of the last segment."""
         self.starts = np.ascontiguousarray(starts, dtype=np.float64)
         self.coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
         self.end_time = float(self.starts[-1]) if end_time is None else end_time
@@ -83,7 +80,7 @@ class Trajectory:
 
     @property
     def addresses(self) -> tuple[int, int, int]:
-        """Where starts and coefficients stand, and how many segments there are."""
+        """Addresses of starts and coefficients, and number of segments."""
         return self.starts.ctypes.data, self.coefficients.ctypes.data, len(self.starts)
 
     def sampled(self, time: float) -> FloatArray:
@@ -115,8 +112,8 @@ def quintic(mean: Any, v0: Any, v1: Any, a0: Any, a1: Any, T: Any) -> tuple[Any,
 
 
 def segments(points: Waypoints) -> FloatArray:
-    """Coefficients between n waypoints with positions, and of the rest after the last one, shape
-    (n, nv, 8)."""
+    """Coefficients of the segments between n waypoints with positions, and of the rest after the
+    last waypoint, shape (n, nv, 8)."""
     coefficients = np.zeros((len(points), points.nv, COEFFICIENTS))
     c, coefficients[-1] = coefficients[:-1], rest(points.positions[-1])
     T = np.diff(points.times)[:, None]
@@ -129,7 +126,7 @@ def segments(points: Waypoints) -> FloatArray:
     c[:, :, 1] = np.where(cubic, v0, mean)
     c[:, :, 2] = np.where(cubic, (3.0 * mean - 2.0 * v0 - v1) / T, 0.0)
     c[:, :, 3] = np.where(cubic, (-2.0 * mean + v0 + v1) / T**2, 0.0)
-    if is_quintic.any():  # they take as long as all else
+    if is_quintic.any():  # these take as long as all other coefficients
         for k, higher in enumerate((0.5 * a0, *quintic(mean, v0, v1, a0, a1, T)), start=2):
             c[:, :, k] = np.where(is_quintic, higher, c[:, :, k])
     coefficients[:, :, EFFORT] = points.efforts
@@ -138,7 +135,7 @@ def segments(points: Waypoints) -> FloatArray:
 
 
 def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:
-    """The same polynomials, shape (m, nv, 8), counted from starts `time` later, shape (m,), [s]."""
+    """The same polynomials, shape (m, nv, 8), with starts `time` later, shape (m,), [s]."""
     n = POSITION_COEFFICIENTS
     power = time[:, None] ** np.arange(n)
     move = np.zeros((len(time), n, n))
@@ -158,14 +155,14 @@ def from_the_old(
     and whole turns by which that state is shifted, shape (nv,), [rad].
 
     Args:
-        old: followed so far.
-        begin: when the new trajectory takes over, [s].
+        old: the trajectory followed so far.
+        begin: time when the new trajectory takes over, [s].
         ahead: waypoints after `begin`.
-        continuous: 1 for each continuous joint, else 0, shape (nv,): it goes the shortest way to
-            the first waypoint.
+        continuous: 1 for each continuous joint, else 0, shape (nv,): these joints go the shortest
+            way to the first waypoint.
     """
     points = ahead.inserted(0, begin, old.sampled(begin) * ahead.joints).integrated()
-    # Positions that are integrated go on from the start: only a given one may be some turns away.
+    # Integrated positions continue from the start: only given positions may be some turns away.
     given = np.flatnonzero(ahead.has[POSITION])
     turns = np.zeros(old.nv)
     if given.size:
@@ -177,12 +174,13 @@ def from_the_old(
 
 
 def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -> Trajectory:
-    """The old trajectory, shifted by `turns`, until the one through the points takes over.
+    """The old trajectory, shifted by `turns`, until the trajectory through the points takes over.
 
     Args:
-        old: its segments before `now` are left out.
-        now: the time from which the result will be sampled, not after the first point, [s].
-        turns, points: as of `from_the_old`.
+        old: the trajectory followed so far; its segments before `now` are left out.
+        now: time from which the result will be sampled, not after the first point, [s].
+        turns: whole turns by which the old trajectory is shifted, shape (nv,), [rad].
+        points: the waypoints ahead with all positions, led by the state of the old trajectory.
     """
     new = merged(old, Trajectory(points.times, segments(points)), points.joints)
     first = max(int(np.searchsorted(old.starts, now, side="right")) - 1, 0)
@@ -194,8 +192,8 @@ def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -
 
 
 def merged(old: Trajectory, new: Trajectory, joints: BoolArray) -> Trajectory:
-    """A trajectory from the start of the new one on, in which these joints, shape (nv,), follow the
-    new one and the others the old one."""
+    """A trajectory from the start of the new one on, in which `joints`, shape (nv,), follow the new
+    trajectory, and the others the old trajectory."""
     if joints.all():
         return new
     later = _breaks(old, ~joints)
@@ -209,8 +207,8 @@ def merged(old: Trajectory, new: Trajectory, joints: BoolArray) -> Trajectory:
 
 
 def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
-    """The starts of the segments that some of these joints need; the others are dropped, as they
-    would add up with every replacement of the other joints."""
+    """The starts of the segments that some of these joints need. Unneeded segments are dropped, as
+    they would add up with every replacement of the other joints."""
     used = trajectory.copy()
     starts, c, passed = used.starts, used.coefficients[:, joints], np.diff(used.starts)
     change = np.abs(c[1:] - shifted(c[:-1], passed))
@@ -219,8 +217,8 @@ def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
 
 @inlined
 def evaluate_segment(coefficients: Matrices, segment: int, s: float, into: Desired) -> None:
-    """Fills in what the trajectory asks for at a time since a segment's start, [s]; before the
-    start it is at rest."""
+    """Fills in the sample of the trajectory at a time since a segment's start, [s]; before the
+    start the trajectory is at rest."""
     before_start = s < 0.0
     if before_start:
         s = 0.0
@@ -244,10 +242,10 @@ def evaluate_segment(coefficients: Matrices, segment: int, s: float, into: Desir
 def sample(
     starts: Vector, coefficients: Matrices, segment: int, time: float, after: float, into: Desired
 ) -> int:
-    """Fills in what the trajectory asks for at `time` + `after`, as `evaluate_segment`; returns the
-    segment used.
+    """Fills in the sample of the trajectory at `time` + `after`; returns the segment used. See
+    `evaluate_segment`.
 
-    `segment` is the one used last: the search starts there, so it is short while time runs on.
+    `segment` is the segment used last: the search starts there, so it is short while time runs on.
     `after` is for steps that are short for the clock: 0.2 us with seconds since 1970.
     """
     last = starts.shape[0] - 1
@@ -260,19 +258,19 @@ def sample(
     return segment
 
 
-# `sample` by itself, for Python.
+# Kernel of `sample`, for Python.
 _sample = kernel()(sample)
 
 
-# A controller follows a trajectory by its address, so that machine code can change to another one
-# between two ticks. `arm` and `state`: see layout.py.
+# A controller follows a trajectory by its address, so that machine code can change to another
+# trajectory between two ticks. `arm` and `state`: see layout.py.
 
 
 @inlined
 def follow(
     arm: Arm, state: State, starts_at: int, coefficients_at: int, segments: int, end: float
 ) -> None:
-    """Changes to the trajectory that stands at these addresses, and is at rest from `end` on."""
+    """Changes to the trajectory at these addresses, which is at rest from `end` on."""
     arm.starts_at, arm.coefficients_at = starts_at, coefficients_at
     arm.segments = segments
     arm.revision += 1
@@ -291,9 +289,9 @@ def path_of(arm: Arm, nv: int) -> tuple[Vector, Matrices]:
 
 @inlined
 def advance_scaling(state: State, dt: float, slows: bool) -> None:
-    """Brings the scaling `dt` further, and `behind`, by which trajectory time is behind.
+    """Advances the scaling, and the delay `behind` of trajectory time, by `dt` [s].
 
-    `slows`: whether its target is 0 for now.
+    `slows`: True if the target of the scaling is 0 for now.
     """
     wanted = state.target_scaling
     target = 0.0 if slows else wanted
@@ -328,7 +326,7 @@ def advance_scaling(state: State, dt: float, slows: bool) -> None:
 
 @inlined
 def settle(state: State) -> None:
-    """Brings the scaling to its target at once, while the arm stands."""
+    """Sets the scaling to its target at once, while the arm is at rest."""
     target = state.target_scaling
     state.leading_scaling = state.scaling = target
     state.scaling_rate = 0.0

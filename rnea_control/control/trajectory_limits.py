@@ -1,12 +1,12 @@
-r"""Where a trajectory asks for most: positions, velocities and torques, against the robot's limits,
-before the arm moves.
+r"""Compares the positions, velocities and torques of a trajectory with the robot's limits, before
+the arm moves.
 
 **Polynomials.** The extremes on an interval are exact to rounding. Between two neighboring roots of
 its derivative a polynomial is monotonic, so that it has at most one root there, which bisection
 finds. So the roots of each derivative, from the highest down, part the interval for the next one.
-The roots of the first derivative, and the ends, are where the polynomial can be extreme. In
-Bernstein form a polynomial lies between its smallest and its largest coefficient [Farouki 2012]:
-that tells at once of most polynomials that they stay within some bounds.
+The polynomial can be extreme at the roots of the first derivative, and at the ends. In Bernstein
+form a polynomial lies between its smallest and its largest coefficient [Farouki 2012]: this shows
+at once that most polynomials stay within their bounds.
 
 **Torques.** Run k times slower, a trajectory has velocities v / k and accelerations a / k^2: with
 x = 1 / k its torque is
@@ -38,39 +38,39 @@ from rnea_control.jit.record import Record
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-# The degree of positions, the highest.
-DEGREE = 5
-# Rows of the scratch array: the polynomial, its derivatives, and the roots of two of these.
+DEGREE = 5  # degree of positions, the highest
+# Shape of the scratch array: rows of the polynomial, its derivatives, and roots of two of these.
 SCRATCH = (DEGREE + 3, DEGREE + 3)
 # Row j has the weights of the coefficients of powers in Bernstein coefficient j, degree 5.
 _BERNSTEIN = np.array(
     [[math.comb(j, k) / math.comb(DEGREE, k) for k in range(DEGREE + 1)] for j in range(DEGREE + 1)]
 )
-# Bisections that find a number from 0 to 1 to rounding.
-_BISECTIONS = 53
-# Rounding that no limit minds: in [rad] or [m], and of a velocity limit.
-POSITION_ROUNDING = 1e-9
-VELOCITY_ROUNDING = 1e-6
-# What is violated first; as orders of the derivative, the position's limits or the velocity's.
-_BEYOND_POSITION, _BEYOND_VELOCITY, _NOT_FINITE, _NOTHING = range(4)
+_BISECTIONS = 53  # bisections that find a number from 0 to 1 to rounding
+POSITION_ROUNDING = 1e-9  # violation of a position limit that is rounding [rad] or [m]
+VELOCITY_ROUNDING = 1e-6  # violation of a velocity limit that is rounding, as a part of the limit
+# Kinds of the first violation; the first two are also orders of the derivative.
+_BEYOND_POSITION = 0  # a position limit is violated
+_BEYOND_VELOCITY = 1  # a velocity limit is violated
+_NOT_FINITE = 2  # a number is too large
+_NOTHING = 3  # there is no violation
 
-# Between samples of the torques, [s]; wider if there would be more of them than this.
-SAMPLE_TIME = 0.004
-MOST_SAMPLES = 20_000
-# Each narrows the stretch to that of the sample that needs most; three or four are usual.
+SAMPLE_TIME = 0.004  # time between samples of the torques [s]
+MOST_SAMPLES = 20_000  # number of samples above which the time between them is longer
+# Passes over the samples, at most; each slows down to the sample that needs it most, and three or
+# four are usual.
 _PASSES = 21
 
 
 class Sample(Desired):
-    """What a trajectory asks for at a time, and the torques for it."""
+    """Sample of a trajectory at a time, and the torques for it."""
 
     torque: Vector
     gravity: Vector
-    slower_velocity: Vector  # when the trajectory runs slower
+    slower_velocity: Vector  # velocity when the trajectory runs slower
 
 
 class Worst(Record):
-    """The sample that asks for most so far."""
+    """Sample with the largest part of an effort limit so far."""
 
     ratio: float = 0.0  # part of the limit
     joint: int = 0
@@ -80,7 +80,7 @@ class Worst(Record):
 
 @inlined
 def bernstein_bounds(c: Vector) -> tuple[float, float]:
-    """Bounds of the polynomial on [0, 1]; `c`: its coefficients, lowest power first, shape (6,)."""
+    """Bounds of a polynomial on [0, 1]; `c`: coefficients, lowest power first, shape (6,)."""
     low, high = c[0], c[0]
     for j in range(1, DEGREE + 1):
         b = 0.0
@@ -101,14 +101,14 @@ def evaluate(c: Vector, degree: int, u: float) -> float:
 
 @inlined
 def extremes(c: Vector, scratch: Matrix) -> tuple[float, float, float, float]:
-    """Smallest and largest value on [0, 1], and where they are; `c`: coefficients, lowest power
-    first, shape (6,); `scratch`: overwritten, shape `SCRATCH`."""
+    """Smallest and largest value of a polynomial on [0, 1], each followed by its place; `c`:
+    coefficients, lowest power first, shape (6,); `scratch`: overwritten, shape `SCRATCH`."""
     for k in range(DEGREE + 1):
         scratch[0, k] = c[k]
     for order in range(1, DEGREE):
         for k in range(DEGREE - order + 1):
             scratch[order, k] = (k + 1) * scratch[order - 1, k + 1]
-    old, new = DEGREE + 1, DEGREE + 2  # rows of the roots of the derivative above and of this one
+    old, new = DEGREE + 1, DEGREE + 2  # rows of the roots before, and of the new roots
     count = 0
     for order in range(DEGREE - 1, 0, -1):
         degree = DEGREE - order
@@ -153,12 +153,18 @@ def _root_between(c: Vector, degree: int, left: float, right: float) -> float:
 
 
 def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
-    """Refuses a trajectory that leaves the robot's limits of position and velocity from `begin` on,
-    [s]. From a position beyond its limits a joint may come back, or stay there. `start`: the zero
-    of the times in the message, [s].
+    """Refuses a trajectory that leaves the robot's limits of position and velocity.
+
+    From a position beyond its limits a joint may come back, or stay there.
+
+    Args:
+        trajectory: the trajectory.
+        begin: time from which it is checked, [s].
+        start: zero of the times in the message, [s].
+        model: the robot.
 
     Raises:
-        TrajectoryLimitsError: so it does, or has numbers that are too large.
+        TrajectoryLimitsError: a limit is violated, or numbers are too large.
     """
     if not np.isfinite(trajectory.coefficients[:, :, EFFORT:]).all():
         raise TrajectoryLimitsError("its efforts are too large; are they in Nm or N?")
@@ -198,10 +204,11 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
 def _first_violation(
     starts: Vector, coefficients: Matrices, limits: Matrix, found: Vector, scratch: Matrix
 ) -> int:
-    """The first violation; its segment, joint, time and value in `found`, shape (4,).
+    """Kind of the first violation; its segment, joint, time and value in `found`, shape (4,).
 
-    Rows of `limits`: lower and upper so far, overwritten: those of the robot from where on a joint
-    is within them; of the velocity; lower and upper of the robot.
+    Rows of `limits`: lower and upper position limits so far, overwritten, which are the robot's
+    once a joint is within them; lower and upper velocity limits; lower and upper position limits of
+    the robot.
     """
     c = scratch[0]
     for i in range(starts.shape[0] - 1):
@@ -239,20 +246,20 @@ def _first_violation(
 
 
 class EffortPeak(NamedTuple):
-    """Where a trajectory asks for the largest part of an effort limit."""
+    """The largest part of an effort limit that a trajectory needs."""
 
     joint: int  # its index
-    time: float  # of the trajectory, [s]
-    torque: float  # what is asked of the joint there, [Nm] or [N]
-    limit: float  # what it has, [Nm] or [N]; infinite if no joint has a limit
-    ratio: float  # part of the limit that is asked for; infinite for a torque that is not finite
-    # How many times slower the trajectory must be for all joints to be within their limits: 1 if
+    time: float  # trajectory time of the peak, [s]
+    torque: float  # torque that the joint needs there, [Nm] or [N]
+    limit: float  # effort limit of the joint, [Nm] or [N]; infinite if no joint has a limit
+    ratio: float  # needed part of the limit; infinite for a torque that is not finite
+    # Factor by which the trajectory must be slower for all joints to be within their limits: 1 if
     # they are, infinite if even gravity and effort at rest are beyond them.
     stretch: float
 
     def complaint(self, start: float, model: RobotModel) -> str:
-        """What a peak beyond the limit asks for, and how to mend it; `start`: the zero of the time
-        that is told, [s]."""
+        """Reports a peak beyond the limit, and the remedy; `start`: the zero of the time in the
+        report, [s]."""
         joint, unit = model.joint_names[self.joint], units(model, self.joint).effort
         remedy = f"Make the trajectory {self.stretch:.3g} times slower"
         if not self.stretch < math.inf:
@@ -273,9 +280,15 @@ def peak_efforts(
     begin: float,
     settings: ControllerSettings,
 ) -> EffortPeak:
-    """The peak of the torques that a controller of these settings commands on the trajectory from
-    `begin`, [s], until its end, the ends of segments included. `ws`: a workspace made for the
-    model. Other Python threads may run meanwhile."""
+    """The peak of the torques that a controller of these settings commands on a trajectory, the
+    ends of segments included. Other Python threads may run meanwhile.
+
+    Args:
+        model, ws: the robot, and a workspace made for it.
+        trajectory: the trajectory.
+        begin: time from which the trajectory is sampled, until its end, [s].
+        settings: settings of the controller.
+    """
     first = max(int(np.searchsorted(trajectory.starts, begin, side="right")) - 1, 0)
     starts, coefficients = trajectory.starts[first:], trajectory.coefficients[first:]
     end, effort_limit = trajectory.end_time, settings.effort_limit(model)
@@ -314,7 +327,7 @@ def _slowed(
     friction: Matrix, sample: Sample, static: float, j: int, limit: float, speed: float
 ) -> float:
     """The speed below `speed` at which joint j just keeps the limit that it exceeds at `speed`; 0
-    if there is none."""
+    if there is no such speed."""
     within = 0.0
     if not abs(_torque(friction, sample, static, j, within)) <= limit:
         return 0.0

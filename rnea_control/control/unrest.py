@@ -1,6 +1,6 @@
-"""Whether an arm that is held stands still.
+"""Decides whether an arm that is held stands still.
 
-The mode `holding` would be untrue of an arm whose joints move all the same: by friction that sticks
+The mode `holding` would be wrong for an arm whose joints move all the same: by friction that sticks
 and slips, by gains that are too high, by torques in another unit. The share of the last second in
 which a joint moved decides when the arm is restless, and when it is calm again.
 """
@@ -35,7 +35,7 @@ def is_held(arm: Arm, state: State) -> bool:
 
 @inlined
 def moving_joint(settings: Settings, state: State, v: Vector) -> int:
-    """The fastest joint that is not at rest; -1 if all are."""
+    """The fastest joint that is not at rest; -1 if all joints are at rest."""
     fastest, most = -1, 1.0
     for j in range(v.shape[0]):
         noise = state.velocity_noise[j]
@@ -50,8 +50,8 @@ def moving_joint(settings: Settings, state: State, v: Vector) -> int:
 
 @inlined
 def find_unrest(arm: Arm, settings: Settings, state: State, h: float, v: Vector) -> int:
-    """Takes the velocities of a state, shape (nv,), `h` [s] after the last one; returns RESTLESS or
-    CALM where that has changed, with the joint and its speed, else UNDER_WAY."""
+    """Takes the velocities of a state, shape (nv,), `h` [s] after the last state. Returns RESTLESS,
+    with the joint and its speed in `state`, or CALM, when that changes; otherwise UNDER_WAY."""
     if not h > 0.0 or not is_held(arm, state):
         state.unrest = 0.0
         arm.is_restless = False

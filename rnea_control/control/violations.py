@@ -1,5 +1,5 @@
-"""What is said of a motion that violated one of its bounds (motion_watch.py), was blocked, or could
-not be arrested (arrest.py): actor, value, limit, and what it may be."""
+"""Texts about a motion that violated one of its bounds (motion_watch.py), was blocked, or could not
+be arrested (arrest.py): actor, value, limit, and possible cause."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
 STANDS = 0.02  # velocity below which a joint does not move [rad/s] or [m/s]
-DEGREES = 57.3  # of a radian
+DEGREES = 57.3  # degrees in a radian
 STOPPED_SHARE = 0.05  # part of the way by positions below which velocities are zero
-NOTABLE = 0.1  # part of the effort limit above which an external torque is worth a word
+NOTABLE = 0.1  # part of the effort limit above which an external torque is reported
 
 DRIVER = "a person, or a torque with the wrong sign?"
 
 
 def contradiction(name: str, by_position: float, by_velocity: float) -> str:
-    """What is wrong with the velocities of a joint that has moved this far by its positions and by
-    its velocities, [rad] or [m]."""
+    """The error in the velocities of a joint, from the distances that it has moved by its positions
+    and by its velocities, [rad] or [m]."""
     if abs(by_velocity) < STOPPED_SHARE * abs(by_position):
         return f"the velocity of {name} is zero while its position changes"
     ratio = by_position / by_velocity
@@ -36,7 +36,7 @@ def contradiction(name: str, by_position: float, by_velocity: float) -> str:
 
 
 def violation(model: RobotModel, finding: Finding) -> str:
-    """A violated bound, a blocked joint or an arrest in vain, by what a step has found."""
+    """Text about a violated bound, a blocked joint or an arrest in vain, by a step's finding."""
     found, j = int(finding.kind), int(finding.joint)
     value, bound = float(finding.excess), float(finding.allowed)
     name, unit, size = model.joint_names[j], units(model, j), abs(value)
@@ -69,7 +69,7 @@ def violation(model: RobotModel, finding: Finding) -> str:
 
 
 def resistance(model: RobotModel, finding: Finding) -> str:
-    """How much more than the model asks for a joint has got, and whether it moves."""
+    """Torque on a joint beyond the model's, and whether the joint moves, in words."""
     j = int(finding.joint)
     external, velocity = finding.external_torque, finding.moving_at
     stands = "does not move although" if abs(velocity) < STANDS else "has slowed down though"
@@ -78,7 +78,7 @@ def resistance(model: RobotModel, finding: Finding) -> str:
 
 
 def evidence(model: RobotModel, finding: Finding) -> str:
-    """What the external torque at the joint of a finding adds to it; empty if that is small."""
+    """Text about the external torque at the joint of a finding; empty if the torque is small."""
     j, external = int(finding.joint), float(finding.external_torque)
     if not abs(external) > NOTABLE * model.effort_limit[j]:
         return ""

@@ -1,7 +1,8 @@
-r"""Waypoints: where an arm is to be, and when; one by one, and as arrays; and why they are refused.
-Also the smooth motion through waypoints that have only positions, such as the chunks of a policy.
+r"""Waypoints: positions of an arm and their times; one by one, and as arrays; and the checks that
+refuse them. Also the smooth motion through waypoints that have only positions, such as the chunks
+of a policy.
 
-Positions that are not given are integrated from velocities, and these from accelerations, by the
+Missing positions are integrated from velocities, and missing velocities from accelerations, by the
 trapezoidal rule.
 
 A smooth motion joins its waypoints by cubics whose acceleration is continuous, :math:`\ddot
@@ -36,18 +37,18 @@ from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
 FIELDS = ("position", "velocity", "acceleration", "effort")
-POSITION, VELOCITY, ACCELERATION, EFFORT = range(len(FIELDS))
-# A velocity below this counts as rest, as it does for joint_trajectory_controller, [rad/s].
-AT_REST = 1.2e-7
-# How far the arm may be from a first point at time 0, [rad] or [m].
-START_DISTANCE = 0.1
-# Segments shorter than this drown in the rounding of their times, [s].
-SHORTEST_SEGMENT = 1e-6
+POSITION = 0  # place of the field in FIELDS
+VELOCITY = 1
+ACCELERATION = 2
+EFFORT = 3
+AT_REST = 1.2e-7  # speed of rest, at most, as in joint_trajectory_controller [rad/s] or [m/s]
+START_DISTANCE = 0.1  # largest distance of the arm from a first point at time 0 [rad] or [m]
+SHORTEST_SEGMENT = 1e-6  # shortest segment that does not drown in the rounding of its times [s]
 
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Where the arm is to be at a time; any field may be left out, but not all. Fields have the
+    """Desired state of the arm at a time; any field may be left out, but not all. Fields have the
     shape (nv,)."""
 
     time: float  # [s]
@@ -104,8 +105,8 @@ class Waypoints:
         return cls(times, fields, has, np.ones(nv, dtype=bool))
 
     def check(self, joint_names: Sequence[str], integrates: bool) -> None:
-        """Refuses waypoints that no arm can follow, and positions left out unless one `integrates`
-        them.
+        """Refuses waypoints that no arm can follow, and missing positions unless the controller
+        `integrates` velocities.
 
         Raises:
             TrajectoryPointsError, TrajectoryTimesError: the message names the waypoint and the
@@ -122,7 +123,7 @@ class Waypoints:
                 f"{self.fields[k, i, j]}; it must be finite"
             )
         times, has = self.times, self.has
-        wrong = (  # at which points, in the order in which it is told
+        wrong = (  # at which points, in the order of the reports
             (
                 ~has[: ACCELERATION + 1].any(axis=0),
                 TrajectoryPointsError,
@@ -159,11 +160,10 @@ class Waypoints:
                 raise error(f"point {i}: {found}")
 
     def check_efforts(self, model: RobotModel, limit: FloatArray) -> None:
-        """Refuses an effort beyond the `limit` of its joint, shape (nv,), [Nm] or [N]; the message
-        names the waypoint and the joint.
+        """Refuses an effort beyond the `limit` of its joint, shape (nv,), [Nm] or [N].
 
         Raises:
-            TrajectoryLimitsError: so it is.
+            TrajectoryLimitsError: an effort is beyond its limit; names the waypoint and the joint.
         """
         for i, j in np.argwhere(np.abs(self.efforts) > limit):
             unit = units(model, j).effort
@@ -174,14 +174,16 @@ class Waypoints:
             )
 
     def ahead(self, asked: float | None, start: float, begin: float, now: float) -> Waypoints:
-        """Those after `begin`, when they take over, with times counted as that is.
+        """The waypoints after `begin`, when they take over, with trajectory times.
 
         Args:
-            asked: their start by the controller's time, [s]; None where none was asked for.
-            start, begin, now: by trajectory time, [s]; `start` is the zero of their times.
+            asked: requested start by the controller's time, [s]; None if none was requested.
+            start: trajectory time of the start, the zero of the waypoints' times, [s].
+            begin: trajectory time at which they take over, [s].
+            now: trajectory time now, [s].
 
         Raises:
-            TrajectoryTimesError, TrajectoryPassedError: a start that is no time or too far from
+            TrajectoryTimesError, TrajectoryPassedError: a start that is not finite or too far from
                 `now`, or waypoints that leave no time from `begin` on.
         """
         duration, until = self.times[-1], start - now
@@ -209,8 +211,8 @@ class Waypoints:
         return ahead
 
     def fastest(self) -> FloatArray:
-        """Largest speed of each joint at the waypoints, which must have positions, and between
-        them, shape (nv,), [rad/s] or [m/s]."""
+        """Largest speed of each joint at the waypoints and between them, shape (nv,), [rad/s] or
+        [m/s]. All waypoints must have positions."""
         between = np.diff(self.positions, axis=0) / np.diff(self.times)[:, None]
         speeds: FloatArray = np.abs([*self.velocities, *between]).max(axis=0)
         return speeds
@@ -218,12 +220,12 @@ class Waypoints:
     def rejoined(
         self, position: FloatArray, begin: float, continuous: FloatArray, most: FloatArray
     ) -> Waypoints:
-        """Those from the first one that no joint has to be faster for, on the way there, than its
-        bound; the last one if there is none such.
+        """The waypoints from the first one that all joints can reach within their bounds of speed;
+        only the last waypoint if there is no such waypoint.
 
         Args:
-            position: where the way begins, shape (nv,), [rad] or [m].
-            begin: when, [s].
+            position: position where the way begins, shape (nv,), [rad] or [m].
+            begin: time when it begins, [s].
             continuous: 1 for each continuous joint, else 0.
             most: bounds of the speeds, shape (nv,), [rad/s] or [m/s].
         """
@@ -233,11 +235,11 @@ class Waypoints:
         return self[int(np.argmax(slow)) if slow.any() else len(self) - 1 :]
 
     def check_start(self, position: FloatArray, model: RobotModel) -> None:
-        """Refuses a first point at time 0, the start, that is not where the arm is then: at
-        `position`, the desired one, shape (nv,), [rad] or [m].
+        """Refuses a first point at time 0, the start, that is away from the arm's desired
+        `position` then, shape (nv,), [rad] or [m].
 
         Raises:
-            TrajectoryStartError: so it is.
+            TrajectoryStartError: the point is further away than START_DISTANCE.
         """
         if self.times[0] > 0.0 or not self.has[POSITION, 0]:
             return
@@ -258,7 +260,8 @@ class Waypoints:
         allowed; `start`: the zero of the times in errors, [s].
 
         Raises:
-            TrajectoryLimitsError, TrajectoryEndError: so it is.
+            TrajectoryLimitsError: a waypoint is outside the position limits.
+            TrajectoryEndError: the last waypoint has a velocity that is not allowed.
         """
         positions, lower, upper = self.positions, model.lower, model.upper
         for i, j in np.argwhere(((positions < lower) | (positions > upper)) & self.joints):
@@ -287,7 +290,7 @@ class Waypoints:
 
     @property
     def has_only_positions(self) -> bool:
-        """Whether no point has a velocity or an acceleration."""
+        """True if no point has a velocity or an acceleration."""
         return not self.has[VELOCITY : ACCELERATION + 1].any()
 
     def __getitem__(self, part: slice) -> Waypoints:
@@ -302,8 +305,8 @@ class Waypoints:
         return replace(self, times=begin + factor * (self.times - begin), fields=fields)
 
     def inserted(self, at: int, time: float, state: FloatArray) -> Waypoints:
-        """The same with one more before number `at`, which has all fields; `state`: their values,
-        shape (4, nv)."""
+        """The waypoints with an additional one before number `at`; `state`: its fields, shape
+        (4, nv)."""
         return replace(
             self,
             times=np.insert(self.times, at, time),
@@ -312,7 +315,7 @@ class Waypoints:
         )
 
     def integrated(self) -> Waypoints:
-        """The same with all positions; the first waypoint must have all fields."""
+        """The waypoints with all positions; the first one must have all fields."""
         if self.has[POSITION].all():
             return self
         (p, v, a), has = self.fields[:3].copy(), self.has.copy()
@@ -325,9 +328,9 @@ class Waypoints:
         return replace(self, fields=np.stack([p, v, a, self.fields[3]]), has=has)
 
     def upsampled(self, at_rest: bool) -> Waypoints:
-        """The same, which must have positions, the first all fields, with the velocities and
-        accelerations of the smooth motion; `at_rest`: whether that ends at rest, or else as fast as
-        it is there."""
+        """The waypoints with the velocities and accelerations of the smooth motion. All must have
+        positions, the first one all fields. `at_rest`: True if the motion ends at rest, False if it
+        moves on there."""
         fields, has = self.fields.copy(), self.has.copy()
         _solve(self.times, fields, at_rest, np.zeros(len(self)))
         has[VELOCITY : ACCELERATION + 1] = True
@@ -335,8 +338,8 @@ class Waypoints:
 
 
 def whole_turns(way: FloatArray, continuous: FloatArray) -> FloatArray:
-    """What is to be taken off a way of all joints, shape (nv,), [rad] or [m], so that it is the
-    shortest one; `continuous`: 1 for each continuous joint, else 0."""
+    """Whole turns to subtract from distances of all joints, shape (nv,), [rad] or [m], for the
+    shortest way; `continuous`: 1 for each continuous joint, else 0."""
     return 2.0 * math.pi * np.round(way / (2.0 * math.pi)) * continuous
 
 
@@ -344,7 +347,7 @@ def whole_turns(way: FloatArray, continuous: FloatArray) -> FloatArray:
 def _solve(times: Vector, fields: Matrices, at_rest: bool, ratio: Vector) -> None:
     """Fills velocities and accelerations from row 1 on, by the Thomas algorithm.
 
-    In row i the unknown velocities are those of waypoints i - 1, i and i + 1.
+    Equation i has the unknown velocities of waypoints i - 1, i and i + 1.
     """
     n = times.shape[0]
     for j in range(fields.shape[2]):
