@@ -12,7 +12,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGES = """analysis commands compiled demo dynamics identification jit messages model
-    parameters simulation spatial loop/state_intake.py trajectory_client.py"""
+    parameters ros simulation spatial loop/state_intake.py trajectory_client.py"""
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
 OF_NODE = "configured interfaces state_topics trajectory_action trajectory_input trajectory_state"
 CHECKED += [REPOSITORY / f"rnea_control/node/{name}.py" for name in OF_NODE.split()]
@@ -32,7 +32,7 @@ RULES = {
     r"\bas (of|in|for) `\w+`": "repeat the line of the other docstring",
     r"\b(no|some|any|every)body\b|\b(who|whom)\b": "name the publisher, user or process",
     r"\b(is|are|was|were|be) told\b|\btold (so|apart|of)\b": "write reported, separated",
-    r"\bhear(s|d)?\b": "write received",
+    r"\bhear(s|d)?\b(?![:`])": "write received",
     r"\b(goes|go) by\b|\b(stands?|stood) for\b|\bcarries on\b": "write uses, means, continues",
 }
 ROW = r"(?s)\(?\w+, .* = (range\(.*|[-+*/.,()\de ]+)"
