@@ -12,7 +12,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGES = """analysis commands compiled demo dynamics identification jit messages model
-    parameters ros simulation spatial loop/state_intake.py trajectory_client.py"""
+    parameters ros sentinel simulation spatial loop/state_intake.py trajectory_client.py"""
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
 OF_NODE = "configured interfaces state_topics trajectory_action trajectory_input trajectory_state"
 CHECKED += [REPOSITORY / f"rnea_control/node/{name}.py" for name in OF_NODE.split()]
@@ -30,7 +30,7 @@ RULES = {
     r"\b(this|that|another|other) one\b": "repeat the noun",
     r"\b(that|which) (is|are) (one|none)\b": "write valid, invalid, or the noun",
     r"\bas (of|in|for) `\w+`": "repeat the line of the other docstring",
-    r"\b(no|some|any|every)body\b|\b(who|whom)\b": "name the publisher, user or process",
+    r"\b(no|some|any|every)body\b|\b(who|whom)\b(?![:`])": "name the publisher, user or process",
     r"\b(is|are|was|were|be) told\b|\btold (so|apart|of)\b": "write reported, separated",
     r"\bhear(s|d)?\b(?![:`])": "write received",
     r"\b(goes|go) by\b|\b(stands?|stood) for\b|\bcarries on\b": "write uses, means, continues",
