@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = """analysis commands compiled demo dynamics identification jit messages model
+PACKAGES = """analysis commands compiled demo dynamics identification jit messages model node
     parameters ros sentinel simulation spatial loop/state_intake.py trajectory_client.py"""
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
-OF_NODE = "configured interfaces state_topics trajectory_action trajectory_input trajectory_state"
-CHECKED += [REPOSITORY / f"rnea_control/node/{name}.py" for name in OF_NODE.split()]
 CHECKED += [REPOSITORY / name for name in ("benchmark", "docs", "examples", "launch")]
 CHECKED += sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
 
