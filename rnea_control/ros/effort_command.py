@@ -20,7 +20,7 @@ from rnea_control.ros.rcl_calls import own_gid
 
 try:
     from rclpy.event_handler import PublisherEventCallbacks
-except ModuleNotFoundError:  # Humble's tells no match
+except ModuleNotFoundError:  # Humble's reports no match
     PublisherEventCallbacks = None
 
 LONGEST_REASON = 500  # characters of rclpy's reason that are repeated
@@ -120,12 +120,15 @@ class EffortCommand(Command):
 
     @property
     def gid(self) -> bytes | None:
-        """The GID of its publisher; None where rmw does not tell it."""
+        """The GID of its publisher; None where rmw does not give it."""
         return own_gid(self.publisher)
 
     def listeners(self, without: tuple[str, ...] = ()) -> int:
-        """How many subscriptions there are to the topic, but for those of some nodes: by name, with
-        the hidden ones that each has for a topic, and without those whose names are not known yet.
+        """Number of subscriptions to the topic.
+
+        Args:
+            without: names of nodes whose subscriptions, and those of their hidden nodes, are not
+                counted. If given, nodes whose names are not known yet are not counted either.
         """
         if not without:
             return self.publisher.get_subscription_count()

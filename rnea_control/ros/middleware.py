@@ -150,7 +150,7 @@ def shared_memory_found() -> str:
 
 
 def _user_transports(profile: str) -> set[str] | None:
-    """Types of the transports that replace the builtin ones; None if those stay."""
+    """Types of the transports that replace the builtin transports; None if these stay."""
     try:
         elements = list(ElementTree.fromstring(profile).iter())
     except ElementTree.ParseError:

@@ -24,7 +24,7 @@ from rnea_control.parameters.parameter import GivenParameters, Parameter, Parame
 
 # Parameters that rclpy itself declares.
 BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
-# Parameters that must be equal on both sides, whatever the sentinel's own section says.
+# Parameters that must be equal on both sides, even if the sentinel's own section sets them.
 HANDOVER = tuple(row.name for row in table.HANDOVER)
 # Topic of the controller's node with its parameters in force.
 IN_FORCE = "parameters_in_force"
@@ -130,8 +130,8 @@ class NodeParameters:
             raise ParameterError(result.reason)
 
     def allowed(self, wanted: GivenParameters, allows: Callable[[GivenParameters], bool]) -> str:
-        """The beginning of a refusal: the values nearest to the wanted ones that `allows` finds
-        right; empty if there are none."""
+        """Beginning of a refusal: the values nearest to the wanted values that `allows` accepts;
+        empty if there are none."""
 
         def is_allowed(values: Mapping[str, Any]) -> bool:
             try:

@@ -188,7 +188,7 @@ def build(node_class: Callable[[], N]) -> N:
     except RneaControlError as error:
         reason = error.with_code
     except (ValueError, ParameterUninitializedException) as error:  # Humble's is the latter
-        # rclpy cannot declare a parameter that a YAML file sets to [], as that tells no type.
+        # rclpy cannot declare a parameter that a YAML file sets to [], which has no type.
         reason = (
             f"{error}. Does the YAML file set a parameter to [] or leave it empty? Leave the "
             "parameter out instead"

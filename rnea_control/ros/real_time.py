@@ -28,7 +28,7 @@ from rnea_control.parameters.settings import Settings, row
 # would become resident.
 _MCL_CURRENT = 1  # present pages
 _MCL_FUTURE = 2  # future pages
-_MCL_ONFAULT = 4  # each when it is first used
+_MCL_ONFAULT = 4  # when first used
 _CAP_IPC_LOCK = 14  # capability to lock memory
 _CAP_SYS_NICE = 23  # capability to raise priorities
 # Priorities of other threads, below the loop's.

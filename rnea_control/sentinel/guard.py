@@ -425,7 +425,7 @@ class Guard(ArmLoop):
         last = self.controller.last_state[0] if self.holds else self._position
         gap, repeated = states.gap(stamp), states.begun and stamp == states.stamp
         if repeated and (self.system_time or (states.q == last).all()):
-            return False  # the same state again tells nothing new
+            return False  # a repeated state has no new information
         t = math.nan
         if not 0.0 <= gap <= self._longest_step:
             t = self._time_after_jump(gap)
