@@ -11,13 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = """analysis commands compiled control demo dynamics identification jit messages model
-    parameters simulation spatial loop/handover.py loop/lease.py
-    loop/loop_records.py loop/loop_state.py loop/native_loop.py loop/state_intake.py
-    trajectory_client.py"""
+PACKAGES = """analysis commands compiled control demo dynamics identification jit loop messages model
+    node parameters ros sentinel simulation spatial trajectory_client.py"""
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
-OF_NODE = "configured interfaces state_topics trajectory_action trajectory_input trajectory_state"
-CHECKED += [REPOSITORY / f"rnea_control/node/{name}.py" for name in OF_NODE.split()]
 CHECKED += [REPOSITORY / name for name in ("benchmark", "docs", "examples", "launch")]
 CHECKED += sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
 
@@ -32,9 +28,9 @@ RULES = {
     r"\b(this|that|another|other) one\b": "repeat the noun",
     r"\b(that|which) (is|are) (one|none)\b": "write valid, invalid, or the noun",
     r"\bas (of|in|for) `\w+`": "repeat the line of the other docstring",
-    r"\b(no|some|any|every)body\b|\b(who|whom)\b": "name the publisher, user or process",
+    r"\b(no|some|any|every)body\b|\b(who|whom)\b(?![:`])": "name the publisher, user or process",
     r"\b(is|are|was|were|be) told\b|\btold (so|apart|of)\b": "write reported, separated",
-    r"\bhear(s|d)?\b": "write received",
+    r"\bhear(s|d)?\b(?![:`])": "write received",
     r"\b(goes|go) by\b|\b(stands?|stood) for\b|\bcarries on\b": "write uses, means, continues",
 }
 ROW = r"(?s)\(?\w+, .* = (range\(.*|[-+*/.,()\de ]+)"

@@ -1,10 +1,12 @@
 """The process that serves the action `~/follow_joint_trajectory` for the controller's process.
 
 rclpy makes Python objects of every point of a goal and holds the interpreter's lock meanwhile, for
-milliseconds; it has no raw mode for actions. Here that delays no tick. The controller's process
-starts this one and speaks with it through a pipe (trajectory_action.py), and it ends with it. What
-goes through the pipe is what the handlers at its other end take; goals have the keys of rcl. This
-file imports nothing that computes: so the process starts sooner, and stays small.
+milliseconds; it has no raw mode for actions. In a process of its own, that delays no tick.
+
+The controller's process starts this process, communicates with it through a pipe
+(trajectory_action.py), and its end also ends this process. The messages in the pipe are arguments
+of the handlers at the other end; goals have the keys of rcl. This file imports nothing that
+computes, so that the process starts sooner, and stays small.
 
     python -m rnea_control.node.action_process <file descriptor> <name> <namespace>
 """
@@ -37,9 +39,9 @@ from rnea_control.ros.rclpy_internals import RCLError
 
 Goal, Result = FollowJointTrajectory.Goal, FollowJointTrajectory.Result
 Feedback = FollowJointTrajectory.Feedback
-FIELDS = ("positions", "velocities", "accelerations", "effort")  # of a point
-# How long the results of the last goals may take to be sent, and do take once they are known, [s].
-LONGEST_END, END = 1.0, 0.1
+FIELDS = ("positions", "velocities", "accelerations", "effort")  # fields of a point
+LONGEST_END = 1.0  # longest wait for the results of the last goals [s]
+END = 0.1  # time to send them once they are known [s]
 GONE = "abort", Result.INVALID_GOAL, "the controller's process has ended"
 
 
@@ -47,12 +49,13 @@ class ActionNode(Node):
     """The action server.
 
     Args:
-        name, namespace: of the controller's node.
-        end: of the pair of sockets to its process.
+        name: name of the controller's node.
+        namespace: namespace of the controller's node.
+        end: end of the pair of sockets to the controller's process.
 
     Attributes:
-        closed: whether the controller's process has gone.
-        running: the goals that run, each with the future of its end.
+        closed: True if the controller's process has ended.
+        running: active goals by key, each with the future of its end.
     """
 
     def __init__(self, name: str, namespace: str, end: socket) -> None:
@@ -113,7 +116,14 @@ class ActionNode(Node):
         return CancelResponse.ACCEPT
 
     def _finish(self, key: bytes, outcome: str, code: int, text: str) -> None:
-        """A goal has ended: the goal handle's method that says how, error_code, error_string."""
+        """Ends a goal.
+
+        Args:
+            key: key of the goal.
+            outcome: name of the goal handle's method for the outcome.
+            code: error_code of the result.
+            text: error_string of the result.
+        """
         self.running[key][1].set_result((outcome, code, text))
 
     def _publish(
@@ -125,10 +135,17 @@ class ActionNode(Node):
         joint_names: tuple[str, ...],
         points: tuple[FloatArray, FloatArray, FloatArray],
     ) -> None:
-        """Publishes a goal's feedback: the stamp of the joint states [ns], the time since the
-        trajectory's start [s], and the index of the waypoint that is due next. `points` are desired
-        position, velocity, acceleration and effort, shape (4, nv), then position and velocity of
-        the actual ones and of the error, shape (2, nv) each."""
+        """Publishes a goal's feedback.
+
+        Args:
+            key: key of the goal.
+            stamp: stamp of the joint states [ns].
+            elapsed: time since the trajectory's start [s].
+            index: index of the waypoint that is due next.
+            joint_names: joint names in the order of the points.
+            points: desired position, velocity, acceleration and effort, shape (4, nv); actual
+                position and velocity, shape (2, nv); their errors, shape (2, nv).
+        """
         if key not in self.running:
             return
         feedback = Feedback(joint_names=joint_names)
@@ -144,7 +161,7 @@ class ActionNode(Node):
         feedback.desired.time_from_start = feedback.actual.time_from_start = since
         try:
             self.running[key][0].publish_feedback(feedback)
-        except RCLError as error:  # the goal goes on without
+        except RCLError as error:  # the goal continues without feedback
             self.get_logger().warning(
                 f"feedback was not published: {error}", throttle_duration_sec=1.0
             )
@@ -159,9 +176,9 @@ class ActionNode(Node):
 
 
 def main() -> int:
-    """Serves until the controller's process closes the pipe, and sends the last results."""
+    """Serves goals until the controller's process closes the pipe, then sends the last results."""
     descriptor, name, namespace = sys.argv[1:]
-    # A process that is started again inherits the real-time priority of the one that starts it.
+    # A process that is started again inherits the real-time priority of its parent.
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:

@@ -1,4 +1,4 @@
-"""`Configured`: all that the controller has while it is configured, around a `ControlLoop`."""
+"""`Configured`: all parts of the controller while it is configured, around a `ControlLoop`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from rnea_control.ros.publishers import described, participant, publisher_names,
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.retry import Chores
 
-# Between looks at whether a moving arm has come to rest, [s].
+# Time between checks that a moving arm has come to rest [s].
 HALT_POLL = 0.005
 
 MODE_NUMBERS = {mode: number for number, mode in enumerate(Mode)}
@@ -49,33 +49,36 @@ NO_CLOCK = "use_sim_time is true, and nothing has come on /clock"
 
 
 class Configured:
-    """The loop and all around it.
+    """The control loop with the parts that connect it to ROS.
 
     Args:
-        node: the controller's.
-        given: what is put in force.
-        action: has goals followed; None if it is not served.
+        node: node of the controller.
+        given: settings of the controller.
+        action: server of the action; None if it is not served.
 
     Attributes:
-        loop: the control loop.
-        command: publishes its torques.
-        trajectories: the way of trajectories to it.
-        state_topics: publishes its state.
-        effort_controller: takes the commands.
-        sentinel, model_watch, delay_watch, description: see their classes.
-        chores: what is due once a second.
+        loop: control loop.
+        command: publisher of the loop's torques.
+        trajectories: passes trajectories to the loop.
+        state_topics: publisher of the controller's state.
+        effort_controller: state of the controller that takes the commands.
+        sentinel: link to the sentinel.
+        model_watch: check of the model, once a second.
+        delay_watch: measurement of the delay of the torques, once a second.
+        description: check of the published robot description.
+        chores: work that is due once a second.
 
     Raises:
-        RneaControlError: a parameter whose value is not allowed, or a robot that is not for this
-            controller. Nothing is left behind then.
+        RneaControlError: a parameter has an invalid value, or the robot does not fit this
+            controller. Everything made so far is destroyed then.
     """
 
     _payload_doubt = ""
 
     def __init__(self, node: ArmNode, given: InForce, action: TrajectoryAction | None) -> None:
         self._node, self._parameters, self._released = node, node.parameters, False
-        self._rivals = ""  # as far as that was logged
-        with ExitStack() as undo:  # takes it down again, in reverse order
+        self._rivals = ""  # the message about other publishers that was logged last
+        with ExitStack() as undo:  # destroys the parts in reverse order
             self._build(given, action, undo)
             self._undo = undo.pop_all()
 
@@ -163,19 +166,19 @@ class Configured:
             changes.popleft()
 
     def release(self) -> None:
-        """Takes all down, a running loop first."""
+        """Destroys all parts, after stopping a running loop."""
         self._undo.close()
         self._released = True
 
     def activate(self) -> str:
-        """Answers states from now on; why not, or empty."""
+        """Answers states from now on; returns the reason if that is refused, otherwise ""."""
         self.look_for_listeners()
         if self._parameters["require_sentinel"] and not self.sentinel.await_it():
             return "require_sentinel is true, and no rnea_sentinel runs"
         self.effort_controller.begin()
         self.loop.start(self.sentinel.label)
         self.sentinel.look()
-        self.loop.heard.take(0.0)  # what came while the loop was inactive
+        self.loop.heard.take(0.0)  # drops a state that came while the loop was inactive
         real_time = self._node.real_time
         self.loop.begin("control loop", real_time)
         log = self._node.get_logger()
@@ -193,12 +196,12 @@ class Configured:
         return ""
 
     def deactivate(self, reason: str) -> None:
-        """Brings a moving arm to rest, ends with the last command, and logs the effect of that."""
+        """Brings a moving arm to rest, sends the last command, and logs the effect of that."""
         loop = self.loop
         if not loop.running:
             return
         while loop.halt(reason):
-            loop.attend()  # to wait for rest is no hang
+            loop.attend()  # waiting for rest is no hang of the interpreter
             time.sleep(HALT_POLL)
         self.loop.end()
         if loop.stop(reason):
@@ -212,28 +215,28 @@ class Configured:
                 )
 
     def put_in_force(self, given: InForce) -> None:
-        """Brings changed parameters into the running controller."""
+        """Applies changed parameters to the running controller."""
         self.loop.change(given.model, given.controller)
         self._warn_of_payload(given)
         self._changed = True
-        self._wake.trigger()  # one message to the sentinel, however many change at once
+        self._wake.trigger()  # one message to the sentinel, however many parameters change at once
 
     def _warn_of_payload(self, given: InForce) -> None:
-        """Logs what is doubtful about the payload, once."""
+        """Logs doubts about the payload, once."""
         doubt, before = payload_doubt(given.values, given.model), self._payload_doubt
         self._payload_doubt = doubt
         if doubt and doubt != before:
             self._node.get_logger().warning(doubt)
 
     def _tell_sentinel(self) -> None:
-        """Publishes what is in force."""
+        """Publishes the parameters in force for the sentinel."""
         name, parameters = self._node.get_fully_qualified_name(), self._parameters
         joints, simulated = parameters["joints"], self._node.clock.ros_time_is_active
         event = parameters_in_force(name, parameters, joints, simulated)
         self._changed = not self._node.publish_or_log(self._in_force, event)
 
     def look_for_listeners(self) -> None:
-        """Starts again when the commands have their first subscriber."""
+        """Passes to the supervisor whether the commands are applied, or what the loop waits for."""
         if self._released:
             return
         self.effort_controller.find()
@@ -256,21 +259,21 @@ class Configured:
 
     @property
     def misfit(self) -> str:
-        """Why the hardware is not that of the model; empty if it is, as far as it has told."""
+        """Why the hardware does not fit the model; empty if it does, as far as it has reported."""
         return self.effort_controller.objection or self.description.difference
 
     def rivals(self) -> str:
-        """The other publishers of states, of commands or, in simulated time, of the clock, where
-        only one may be, in words."""
+        """Message about several publishers of a topic that only one node may publish: states,
+        commands or, in simulated time, the clock. Empty without rivals."""
         node = self._node
         states, clock = (node.resolve_topic_name(name) for name in ("joint_states", CLOCK))
         shared = [states] if self.loop.system_time else [states, clock]
         if all(node.count_publishers(topic) <= 1 for topic in (self.command.topic, *shared)):
-            return ""  # the usual case: asking for more takes longer
+            return ""  # the usual case, without the slower query of names
         if found := self._other_commanders():
             return found
         for topic in shared:
-            names = sorted(publisher_names(node, topic))  # also two of one name
+            names = sorted(publisher_names(node, topic))  # may have the same name twice
             if len(names) > 1:
                 by = " and ".join(names)
                 return (
@@ -279,7 +282,7 @@ class Configured:
         return ""
 
     def _other_commanders(self) -> str:
-        """The other publishers of commands but the sentinel, in words.
+        """Message about publishers of commands besides this node and the sentinel; empty without.
 
         A publisher is identified by its GID. Processes that were dead at the start of this process,
         and are still listed, do not count.
@@ -287,7 +290,7 @@ class Configured:
         node, topic = self._node, self.command.topic
         own, sentinel = self.command.gid, self.sentinel.participant
         others, full_name = publishers_of(node, topic), node.get_fully_qualified_name()
-        if own not in others:  # it may not be discovered, or has another GID there (Cyclone DDS)
+        if own not in others:  # not discovered yet, or with another GID in the graph (Cyclone DDS)
             own = next((gid for gid, name in others.items() if name == full_name), b"")
         others.pop(own, None)
         of_sentinel = node.resolve_topic_name(SENTINEL)
@@ -305,7 +308,7 @@ class Configured:
         )
 
     def _log_rivals(self) -> None:
-        """Logs other publishers of states or commands, when they are others than before."""
+        """Logs other publishers of states or commands if they have changed."""
         before, self._rivals = self._rivals, self.rivals()
         if self._rivals and self._rivals != before:
             self._node.get_logger().error(self._rivals)
@@ -346,7 +349,7 @@ class Configured:
             self.effort_controller.activate()
 
     def _take_power_off(self) -> None:
-        """Has the effort controller deactivated, which closes the brakes of most arms."""
+        """Deactivates the effort controller, which closes the brakes of most arms."""
         taker = self.effort_controller
         if self._parameters["power_down"] == "damp":
             return
@@ -359,7 +362,7 @@ class Configured:
             )
 
     def _made_chores(self) -> Chores:
-        """The looks at all that may have changed around the loop."""
+        """Checks of everything around the loop that may have changed."""
         work = {
             "the check of the effort controller": self.effort_controller.look,
             "the check of subscriptions to the commands": self.look_for_listeners,

@@ -1,7 +1,7 @@
-"""`ControlLoop`: answers every joint state with an effort command, and logs those it refuses.
+"""`ControlLoop`: answers every joint state with an effort command, and logs refused states.
 
-All time is that of the states' stamps, counted from the first one: the code is the same for
-simulated and real time. On hardware the steady clock tells when states are missing; in simulated
+All times are differences of the states' stamps to the first stamp: the code is the same for
+simulated and real time. On hardware the steady clock shows when states are missing; in simulated
 time a pause or a slow simulator is no fault, and the stamps alone decide.
 """
 
@@ -49,16 +49,16 @@ from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
 from rnea_control.ros.effort_command import Command, send_last
 
-# How long the thread waits for a state at most, [s], and as a part of the lease.
-LONGEST_WAIT, LOOKS = 0.05, 0.3
-# Time may be ahead of the stamps by so much without a word, [s].
+LONGEST_WAIT = 0.05  # upper bound of the thread's wait for a state [s]
+LOOKS = 0.3  # upper bound of this wait as a fraction of the lease
+# Longest time ahead of the stamps that is not logged [s].
 LONGEST_AHEAD = 0.05
-# How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
+# Longest wait for a moving arm to come to rest before the controller ends [s]. It is longer than a
 # stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
 LONGEST_WAIT_FOR_REST = 3.0
-# Changes of the mode that wait to be told; older ones are forgotten.
+# Number of mode changes that may wait to be published; older ones are dropped.
 MOST_CHANGES = 100
-# States that a warm-up answers.
+# Number of states that a warm-up answers.
 WARM_UP = 10
 # Modes that are an error in diagnostics.
 _ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED, Mode.POWERLESS)
@@ -72,13 +72,18 @@ class ControlLoop(PythonTicks):
     """The loop between activation and deactivation.
 
     Args:
-        controller, command, handover, logger, clock: as of `ArmLoop`.
+        controller: computes the torques.
+        command: publishes the torques.
+        handover: decides whether the arm may be commanded.
         settings: see `LoopSettings`.
+        logger: the node's logger.
+        clock: the node's clock.
 
     Attributes:
-        changes: of the mode, oldest first: old and new one, and the reason.
-        changed_at: the time `now` when the mode changed last, [s].
-        rivals: who else commands the arm, in a sentence; may be set, and is asked after a fault.
+        changes: changes of the mode, oldest first: old mode, new mode and reason.
+        changed_at: the time `now` when the mode changed last [s].
+        rivals: returns a sentence about other nodes that command the arm, empty without any. The
+            owner may set it; it is called after a fault.
     """
 
     rivals: Callable[[], str] = staticmethod(lambda: "")
@@ -104,17 +109,17 @@ class ControlLoop(PythonTicks):
         }
         super().__init__(controller, command, handover, timeout, times, clock, logger)
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
-        self._search: threading.Thread | None = None  # for the cause of a fault
+        self._search: threading.Thread | None = None  # searches for the cause of a fault
         self.changed_at = 0.0
 
     @property
     def without_clock(self) -> bool:
-        """Whether simulated time is asked for, and nothing has come on /clock."""
+        """True if simulated time is in use, and no message on /clock has been received."""
         return not self.system_time and self._clock.now().nanoseconds == 0
 
     @property
     def fault(self) -> str:
-        """What is wrong now; empty if nothing is."""
+        """The present fault; empty without one."""
         if self.failure:
             return self.failure
         return self.supervisor.reason if self.supervisor.mode in _ERRORS else self.refused
@@ -123,10 +128,10 @@ class ControlLoop(PythonTicks):
         return self.running and not self.refused and self.supervisor.steady
 
     def start(self, sentinel: str = "") -> None:
-        """Answers states from now on; holds the position of the first one that allows it.
+        """Answers states from now on; holds the position of the first state that allows it.
 
         Args:
-            sentinel: the sentinel's mode, as `hear_sentinel`.
+            sentinel: label of the sentinel's mode; "" without a sentinel.
         """
         self.states.reset()
         self.shared.published_at = math.nan
@@ -139,13 +144,14 @@ class ControlLoop(PythonTicks):
         self.running = True
 
     def stop(self, reason: str = "the controller was deactivated") -> bool:
-        """Ends with a defined torque, which the hardware applies for ever; whether it was sent."""
+        """Stops with a defined torque, which the hardware applies from then on; returns True if
+        this loop had the arm, and so sent that torque."""
         with self.paused():
             if not self.running:
                 return False
             commanded = self.supervisor.mode in HAS_ARM
             if self.supervisor.mode is Mode.POWERLESS:
-                self.command.torque[:] = 0.0  # which may have been damping
+                self.command.torque[:] = 0.0  # the torque may have been damping
                 self._command_arm()
             self.running = False
             self.states.reset()
@@ -159,7 +165,7 @@ class ControlLoop(PythonTicks):
         return commanded
 
     def fail(self, reason: str) -> None:
-        """Ends for good after a bug in this program: brakes by the model, then as `stop`."""
+        """Stops for good after a bug in this program: brakes by the model, then like `stop`."""
         with self.paused():
             self.running = False
             if self.supervisor.mode in HAS_ARM:
@@ -171,8 +177,8 @@ class ControlLoop(PythonTicks):
             self.handover.stop("the controller has failed")
 
     def halt(self, reason: str) -> bool:
-        """Starts to bring a moving arm to rest; returns whether it still moves, and may be waited
-        for."""
+        """Starts to bring a moving arm to rest; returns True while it still moves and its rest may
+        be waited for."""
         now = time.monotonic()
         with self.lock:
             if not (self.running and self.supervisor.end(reason)):
@@ -187,7 +193,7 @@ class ControlLoop(PythonTicks):
             return request(self.supervisor)
 
     def change(self, model: RobotModel, settings: ControllerSettings) -> None:
-        """Puts another model and other settings in force, between two ticks.
+        """Applies another model and other settings, between two ticks.
 
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
@@ -197,8 +203,8 @@ class ControlLoop(PythonTicks):
             self.supervisor.judge_braking_again()
 
     def judge_braking(self) -> None:
-        """Beside the ticks, once after a start or a change: says if the arm can hardly be braked
-        with the values in force."""
+        """Warns, once after a start or a change, if the arm can hardly be braked with the values in
+        force. Call outside the ticks."""
         with self.lock:
             to_judge = self.consistent(self.supervisor.braking_to_judge)
         if to_judge is None:
@@ -212,26 +218,26 @@ class ControlLoop(PythonTicks):
                 self.supervisor.weak_brakes(f"{reason}; {RAISE_LIMITS}", hardly)
 
     def braking_check(self) -> BrakingCheck:
-        """As `Supervisor.braking_check`, by the last state."""
+        """Check of whether the arm could be braked with other values, from the last state."""
         with self.lock:
             return self.consistent(self.supervisor.braking_check)
 
     def situation(self) -> Situation:
-        """As `Supervisor.situation`, by the last state."""
+        """Situation of the arm, by the last state; see `Supervisor.situation`."""
         with self.lock:
             return self.consistent(lambda: self.supervisor.situation(self.states.time))
 
     def snapshot(self) -> tuple[int, ControllerState] | None:
-        """Stamp of the last state [ns], and the controller's state then; None before there is
-        one."""
+        """Stamp of the last state [ns], and the controller's state then; None before the first
+        state."""
         with self.lock:
             if self.now is None:
                 return None
             return self.consistent(lambda: (self.states.stamp, self.controller.snapshot()))
 
     def attend(self) -> None:
-        """The interpreter runs: says in words what has happened in machine code, hears of the
-        emergency stops that were taken there, and does the work beside the ticks."""
+        """Does the work beside the ticks: shows machine code that the interpreter runs, reports
+        findings of machine code in words, and processes the emergency stops received there."""
         shared, now = self.shared, time.monotonic()
         stood = now - shared.attended_at
         shared.attended_at = now
@@ -243,7 +249,7 @@ class ControlLoop(PythonTicks):
             barrier()
             if received - shared.stops_read > native.MOST_STOPS:
                 shared.stops_read = received - native.MOST_STOPS
-                self._hear_stop(True, None)  # one that is forgotten may have been that
+                self._hear_stop(True, None)  # an overwritten message may have been a pressed stop
             while shared.stops_read < received:
                 stop = self.stops[shared.stops_read % native.MOST_STOPS]
                 shared.stops_read += 1
@@ -265,9 +271,9 @@ class ControlLoop(PythonTicks):
         self.log.flush()
 
     def explain(self) -> None:
-        """Has a thread look for what is likely to be behind a fault, or behind what the check at
-        activation found, if that was not said yet: the search takes tenths of a second, and
-        whoever must hear of the fault itself does not wait for it."""
+        """Starts a thread that searches for the likely cause of a fault, or of a finding of the
+        check at activation, if that was not explained yet. The search takes tenths of a second,
+        and must not delay the report of the fault itself."""
         searches = self._search is not None and self._search.is_alive()
         if self.supervisor.unexplained and not searches:
             search = threading.Thread(target=self._find_cause, name="cause", daemon=True)
@@ -279,7 +285,7 @@ class ControlLoop(PythonTicks):
             self.supervisor.unexplained, self._search = False, search
 
     def await_cause(self) -> None:
-        """Waits until no thread looks for a cause any more."""
+        """Waits until no thread searches for a cause any more."""
         if self._search is not None:
             self._search.join()
 
@@ -299,8 +305,8 @@ class ControlLoop(PythonTicks):
         self.log.wake()
 
     def torque_age(self) -> float:
-        """The age of the torque that the robot applied when the last state came, [s]; NaN if the
-        measured efforts are none of the last commands."""
+        """Age of the torque that the robot applied when the last state came [s]; NaN if the
+        measured efforts match none of the last commands."""
         with self.lock:
             state, seen_at = self.newest(), self.states.came_at
         if state is None:
@@ -322,7 +328,7 @@ class ControlLoop(PythonTicks):
         self.log.wake()
 
     def _brake_blindly(self, reason: str) -> None:
-        """Brings the arm to rest by the model, while no state is answered any more."""
+        """Brings the arm to rest by the model, without answering any state."""
         start, begin = self.states.time, time.monotonic()
         self.supervisor.happen(Event.LOST, reason)
         while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
@@ -343,8 +349,8 @@ class ControlLoop(PythonTicks):
         send_last(self.controller, target, self.command.torque, self._command_arm)
 
     def warm_up(self) -> None:
-        """Answers a few states, and plans a motion, by a loop like this one whose commands are not
-        sent: the first real tick finds code and memory ready then."""
+        """Answers a few states and plans a motion in a separate loop with the same settings, whose
+        commands are not sent, so that the first real tick finds code and memory ready."""
         model = self.controller.model
         controller = Controller(model, self.controller.settings)
         handover = Handover(self.handover.times)

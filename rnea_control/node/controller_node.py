@@ -32,9 +32,9 @@ from rnea_control.ros.guarded_node import ERROR, OK, logged
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_files import missing_section
 
-# How often the node logs what it waits for, [s].
+# Period of the log line about what the node waits for [s].
 REMINDER_PERIOD = 5.0
-# How often the loop is shown that the interpreter runs, [s].
+# Period at which the loop is shown that the interpreter runs [s].
 ATTENTION_PERIOD = 0.25
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
@@ -43,8 +43,8 @@ class ControllerNode(ArmNode, LifecycleNode):
     """The managed node `rnea_controller`; its parameters are in `node/parameters.py`.
 
     Attributes:
-        configured: what it has while it is configured.
-        action: has the goals of the action followed, once that is served.
+        configured: parts of the node while it is configured; otherwise None.
+        action: server of the action, once it is served.
     """
 
     def __init__(self, **node_arguments: Any) -> None:
@@ -66,7 +66,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         self.parameters.add_joints(self.value_or_none("joints") or ())
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
         self.create_timer(ATTENTION_PERIOD, self._attend, clock=STEADY)
-        # Due together: what costs CPU time is that the executor wakes.
+        # Both timers are due together, as each wake of the executor costs CPU time.
         self.diagnostics_timer.reset()
 
     @property
@@ -76,7 +76,7 @@ class ControllerNode(ArmNode, LifecycleNode):
 
     @property
     def active(self) -> bool:
-        """Whether states are answered."""
+        """True while states are answered."""
         return self.loop is not None and self.loop.running
 
     @property
@@ -87,7 +87,11 @@ class ControllerNode(ArmNode, LifecycleNode):
         return f"the controller has an arm (mode {self.loop.supervisor.mode.value})"
 
     def diagnostics(self, recent: LoopStatistics) -> DiagnosticArray:
-        """The report for `/diagnostics`; its thresholds apply to `recent`."""
+        """Report for `/diagnostics`.
+
+        Args:
+            recent: the loop's measurements since the last report, to which the thresholds apply.
+        """
         configured, failed = self.configured, self.new_failures()
         if configured is None:
             found = [(ERROR, self.fault) if self.fault else (OK, "not configured"), *failed]
@@ -99,7 +103,7 @@ class ControllerNode(ArmNode, LifecycleNode):
     # Start and end of the process.
 
     def begin(self) -> None:
-        """Serves the action, where control_msgs is installed, and starts by itself if it is to."""
+        """Serves the action if control_msgs is installed, and starts if `autostart` is set."""
         if elsewhere := self._missing_section():
             self.get_logger().error(elsewhere)
         if find_spec("control_msgs") is not None:
@@ -120,14 +124,14 @@ class ControllerNode(ArmNode, LifecycleNode):
             return
         if self.trigger_configure() == SUCCESS:
             active = self.trigger_activate() == SUCCESS
-            self.refusal = self._rival  # both would answer every request
+            self.refusal = self._rival  # beside a rival, both would answer every request
             needs_sentinel = self.parameters["require_sentinel"]
             self._awaits_sentinel = needs_sentinel and not active and not self._rival
             if self._awaits_sentinel:
                 self.get_logger().info("activates automatically once rnea_sentinel runs")
 
     def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
-        """Brings the arm to rest, after holding it for as long as that is asked for."""
+        """Brings the arm to rest, after holding it for `hold_on_shutdown`."""
         self._hold_on(spin, going_on)
         deadline = time.monotonic() + LONGEST_WAIT_FOR_REST
         while self.active and time.monotonic() < deadline:
@@ -215,7 +219,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         )
 
     def _missing_section(self) -> str:
-        """That the YAML files of the command line are for other nodes; empty if they are not."""
+        """Message that the YAML files of the command line are for other nodes; empty if not."""
         return missing_section(self.get_fully_qualified_name(), sys.argv)
 
     def _load_model(self, joints: list[str]) -> RobotModel:
@@ -242,11 +246,11 @@ class ControllerNode(ArmNode, LifecycleNode):
             return
         self.configured.release()
         self.configured = None
-        self._description = ""  # there may be another one by the next configure
+        self._description = ""  # the description may change until the next configure
         self.hear_descriptions()
 
     def destroy_node(self) -> None:
-        """Takes the node down, a running loop first."""
+        """Stops a running loop, and destroys the node."""
         if self.active:
             self.trigger_deactivate()
         self._release()
@@ -257,18 +261,19 @@ class ControllerNode(ArmNode, LifecycleNode):
     # Beside the loop.
 
     def receive_description(self, description: str) -> None:
-        """Starts with it if it is another one."""
+        """Starts with this description if it differs from the last one."""
         if description != self._description:
             self._description = description
             self.autostart()
 
     def _prepare(self, values: GivenParameters) -> InForce:
-        """The settings that a change of parameters would put in force.
+        """Settings that a change of parameters would put in force.
 
         Raises:
-            RneaControlError: no controller can take it, or hold or brake the arm with it.
+            RneaControlError: no controller can have these settings, or hold or brake the arm with
+                them.
         """
-        self.loop.attend()  # many that change at once are no hang
+        self.loop.attend()  # many changes at once are no hang of the interpreter
         given = in_force(values, self._robot)
         loop, check = self.loop, self.loop.braking_check()
 
@@ -280,7 +285,7 @@ class ControllerNode(ArmNode, LifecycleNode):
 
         objection = loop.call(lambda it: it.objection(given.model, given.controller))
         if objection.startswith("gains."):
-            raise ParameterError(objection)  # it says itself what is allowed
+            raise ParameterError(objection)  # the message already has the allowed values
         objection = objection or check.objection(Candidate(given.model, given.controller))
         if objection:
             raise ParameterError(self.parameters.allowed(values, allows) + objection)
@@ -296,7 +301,8 @@ class ControllerNode(ArmNode, LifecycleNode):
             self.configured.remind()
 
     def publish_diagnostics(self) -> None:
-        """Looks around the loop, and publishes the report of the last second if anybody listens."""
+        """Does the periodic work of the node, and publishes the report of the last second if there
+        are subscribers."""
         if self.configured is not None:
             self.configured.chores.do()
             if self._awaits_sentinel and self.configured.sentinel.is_there():

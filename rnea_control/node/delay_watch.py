@@ -1,4 +1,4 @@
-"""Measures after what time torques act: by the efforts that the hardware reports, by the check at
+"""Measures the delay until torques act: by the efforts that the hardware reports, by the check at
 activation, or once a second by the motion of the arm."""
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ from rnea_control.control.arm_answer import measured_delay
 from rnea_control.control.laws import Model
 from rnea_control.node.control_loop import ControlLoop
 
-LOOKED_AT = 0.5  # time whose motion is looked at [s]
-REMEMBERED, FEWEST = 12, 4  # delays that are remembered, and that make one
-SURE = 0.25  # part of them that may be shorter than what is told: a model that is off adds to some
+LOOKED_AT = 0.5  # duration of the motion that is compared [s]
+REMEMBERED = 12  # number of measured delays that are remembered
+FEWEST = 4  # number of measured delays that are needed for a result
+SURE = 0.25  # quantile of the delays by motion that is reported; low, as model errors lengthen some
 
 
 class DelayWatch:
-    """Compares the torques that the arm seems to have got with those that were commanded.
+    """Compares the torques that the arm seems to have got with the commanded torques.
 
     Args:
-        loop: that commands it.
+        loop: control loop that commands the arm.
     """
 
     def __init__(self, loop: ControlLoop) -> None:
         self._loop = loop
         self._found: deque[float] = deque(maxlen=REMEMBERED)
-        self._ages: deque[float] = deque(maxlen=REMEMBERED)  # by efforts
+        self._ages: deque[float] = deque(maxlen=REMEMBERED)  # delays by efforts [s]
 
     def look(self) -> None:
-        """Measures, and tells the supervisor, which knows gains that are too high for it."""
+        """Measures, and passes the delay to the supervisor, which detects gains too high for it."""
         loop, controller = self._loop, self._loop.controller
         settings = controller.settings
         age = loop.torque_age()
         if loop.supervisor.mode not in (Mode.HOLDING, Mode.MOVING):
-            self._ages.clear()  # torques of others may act, which are none of the last commands
+            self._ages.clear()  # another node's torques may act, which match none of the commands
         elif math.isfinite(age):
             self._ages.append(age)
         if controller.is_moving and settings.control_law.model is not Model.none:
@@ -48,17 +49,17 @@ class DelayWatch:
 
     @property
     def delay(self) -> float:
-        """The delay that is seen, [s]; NaN where it is not known."""
+        """Measured delay [s]; NaN where it is not known."""
         verdict = self._loop.supervisor.verdict
         if len(self._ages) >= FEWEST:
-            return min(self._ages)  # a busy machine adds to some
+            return min(self._ages)  # a busy machine lengthens some
         if len(self._found) >= FEWEST:
             return sorted(self._found)[int(SURE * len(self._found))]
         return math.nan if verdict is None else verdict.delay
 
     @property
     def finding(self) -> str:
-        """That torques act too late; empty if they do not."""
+        """Finding that torques act too late; empty if they do not."""
         loop = self._loop
         period = loop.supervisor.state_period.shortest
         return feasibility.lateness(self.delay, loop.controller.settings.dead_time, period)

@@ -1,4 +1,4 @@
-"""Whether the robot description that is published is still the one that the controller has."""
+"""Checks that the published robot description is still that of the controller."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from rnea_control.ros.arm_node import DESCRIPTION
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.guarded_node import GuardedNode
 
-LONGEST = 20_000_000  # bytes of a description that is looked at
+LONGEST = 20_000_000  # longest description that is compared [bytes]
 
 
 class DescriptionWatch:
-    """Compares each description on the topic with the one in force.
+    """Compares each description on the topic with the description in force.
 
     Args:
-        node: of the controller.
-        in_force: the text; empty if a parameter has it, which is then whatever its user wants.
+        node: node of the controller.
+        in_force: text of the description; empty if a parameter has it, which is not compared.
         on_change: called in the executor when `difference` has changed.
-        undo: takes the subscription down.
+        undo: closes the subscription.
 
     Attributes:
-        difference: how the published one differs in what torques depend on; empty if it does not.
+        difference: differences of the published description that affect torques; empty if none.
     """
 
     def __init__(

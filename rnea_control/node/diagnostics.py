@@ -1,4 +1,4 @@
-"""What a controller's node tells of its loop on `/diagnostics`."""
+"""Report of a controller's node about its loop on `/diagnostics`."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from rnea_control.parameters.parameter import Parameters
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 
 LEVELS = {"error": ERROR, "warn": WARN}
-# The rows of `Controller.at_work`.
+# Names of the rows of `Controller.at_work`.
 STAGES = ("soft position limit", "velocity limit", "effort limit", "torque rate limit")
 
 
 def findings(
     configured: Configured, failed: list[Finding], recent: LoopStatistics, parameters: Parameters
 ) -> Iterator[Finding]:
-    """What is to be said of a configured node, the causes of others first.
+    """Findings about a configured node; causes come before their effects.
 
     Args:
-        configured: what it has.
-        failed: of its callbacks.
+        configured: parts of the configured node.
+        failed: failures of the node's callbacks.
         recent: the loop's measurements since the last report, to which the thresholds apply.
-        parameters: of the node.
+        parameters: parameters of the node.
     """
     if rivals := configured.rivals():
         yield ERROR, rivals
@@ -60,7 +60,7 @@ def findings(
 
 
 def _check(supervisor: Supervisor) -> Finding | None:
-    """What the check of the wires at activation has found, if that was anything."""
+    """Finding of the check of the wires at activation, if there is one."""
     verdict = supervisor.verdict
     if verdict is None or not verdict.words or supervisor.mode not in HAS_ARM:
         return None
@@ -68,7 +68,7 @@ def _check(supervisor: Supervisor) -> Finding | None:
 
 
 def _external_torque(loop: ControlLoop) -> str:
-    """The external torque that is worth a word; empty if none is."""
+    """Message about a notable external torque; empty without one."""
     if not loop.running or loop.supervisor.mode not in FREE:
         return ""
     model = loop.controller.model
@@ -136,7 +136,12 @@ def _timing(
 
 
 def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
-    """What is listed of a configured node; `recent` as of `findings`."""
+    """Values of a configured node, by the names that the report lists.
+
+    Args:
+        configured: parts of the configured node.
+        recent: the loop's measurements since the last report.
+    """
     loop = configured.loop
     controller, supervisor = loop.controller, loop.supervisor
     values = {
@@ -158,7 +163,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
         worst = int(np.argmax(errors))
         joint = controller.model.joint_names[worst]
         values["largest position error"] = f"{errors[worst]:.3g} ({joint})"
-        applied = supervisor.mode is not Mode.WAITING  # nobody takes the torques until then
+        applied = supervisor.mode is not Mode.WAITING  # torques are not applied until then
         for stage, seconds in zip(STAGES, applied * controller.at_work, strict=True):
             at_work = (
                 f"{name} {time:.3f} s"

@@ -8,7 +8,7 @@ from rnea_control.jit import side_by_side
 from rnea_control.ros.process import run
 
 NODE = "rnea_control.node.controller_node"
-# The only argument of a process that compiles all that is needed, and ends.
+# Only argument of a process that compiles all kernels, and ends.
 COMPILE = "--compile"
 
 

@@ -17,9 +17,9 @@ from typing import Any
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
-# How long a full pipe may wait for the other process to read; it counts as gone then, [s].
+# Longest time that a full pipe waits for the other process to read; then it counts as ended [s].
 LONGEST_SEND = 1
-# How many messages may wait to be sent; a process that lets more wait hangs.
+# Number of messages that may wait to be sent; if more would wait, the other process hangs.
 MOST_WAITING = 1000
 
 
@@ -27,10 +27,10 @@ class MessagePipe:
     """One end of the pipe.
 
     Args:
-        node: in whose executor messages are handled.
-        end: of a pair of connected sockets; the pipe closes it.
-        handlers: by the first word of a message; called with the rest of it.
-        on_close: called once when the other process has gone, also in the executor.
+        node: node whose executor handles the messages.
+        end: end of a pair of connected sockets; the pipe closes it.
+        handlers: handlers by the first word of a message; called with the rest of the message.
+        on_close: called once in the executor when the other process has ended.
 
     Raises:
         OSError: no descriptor is free.
@@ -64,8 +64,8 @@ class MessagePipe:
                 raise
 
     def send(self, *message: object) -> None:
-        """Has a message sent, and does not wait for that. It is lost if the other process has gone,
-        or does not read any more, which `on_close` tells."""
+        """Queues a message, and does not wait until it is sent. The message is lost if the other
+        process has ended, or does not read any more; `on_close` is called then."""
         if self._waiting.qsize() < MOST_WAITING:
             self._waiting.put(message)
         else:
@@ -75,7 +75,7 @@ class MessagePipe:
         """Closes the pipe; the other process still receives what was sent, if it reads."""
         self._on_close = lambda: None
         self._waiting.put(())
-        self._threads[1].join()  # which has then sent all that waited
+        self._threads[1].join()  # it has then sent all waiting messages
         self._take_down(self._threads)
 
     def _take_down(self, running: list[threading.Thread]) -> None:
@@ -95,7 +95,7 @@ class MessagePipe:
         while message := self._waiting.get():
             try:
                 self._connection.send(message)
-            except OSError:  # it has gone, or hangs: what is half sent cannot be completed
+            except OSError:  # the other process ended or hangs; a partial message is lost
                 self._hang_up()
                 return
 

@@ -15,7 +15,7 @@ from rnea_control.dynamics import Workspace
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.node.control_loop import ControlLoop
 
-# How long the arm must have been held before, [s]: efforts in the first states do not hold it yet.
+# Time that the arm must have been held before a check: efforts do not hold it at first [s].
 HELD = 1.0
 
 
@@ -23,8 +23,9 @@ class ModelWatch:
     """Compares the model's gravity torque with the torque that holds the arm.
 
     Args:
-        loop: that holds it; the measured effort is compared if it trusts that, else its feedback.
-        link: gives the link that a payload would be fixed to; None for the last one.
+        loop: control loop that holds the arm. Its measured effort is compared if the settings trust
+            it, otherwise its feedback.
+        link: returns the link that a payload would be fixed to; None for the last one.
 
     Attributes:
         findings: one sentence for each joint that differs.

@@ -46,8 +46,8 @@ PARAMETERS = (
     *table.START,
 )
 
-# Parameters of joint_trajectory_controller that mean nothing here, and why; `gains.<name>` is one
-# of each joint.
+# Parameters of joint_trajectory_controller without effect here, with the reasons; `gains.<name>` is
+# the parameter of each joint.
 OF_JOINT_TRAJECTORY_CONTROLLER = {
     "type": "the controller manager does not load this node",
     "command_interfaces": "commands are efforts",
@@ -75,8 +75,8 @@ def meaningless(name: str) -> str:
 
 
 def without_effect(names: Iterable[str], joints: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What to say of parameters that the user has set and the node does not know: severity and
-    sentence. Those of a joint that is not controlled are no mistake in the parameter's name."""
+    """Messages about parameters that the user has set and the node does not know, as severity and
+    sentence. For parameters of a joint that is not controlled, the name may be right."""
     of_others: dict[str, list[str]] = {}
     for name in names:
         if reason := meaningless(name):
@@ -96,7 +96,7 @@ def without_effect(names: Iterable[str], joints: Sequence[str]) -> Iterator[tupl
 
 
 def dotted_key(joint: str, joints: Sequence[str]) -> str:
-    """What to do about a joint's name that ROS has made of a key with a dot; empty if it has not.
+    """Hint for a joint's name that ROS has made of a key with a dot; empty for any other name.
     From the second such key of a map on, rcl puts the first part before the name again."""
     named = next((one for one in joints if "." in one and joint.endswith(f".{one}")), "")
     if not named:
@@ -111,13 +111,13 @@ def dotted_key(joint: str, joints: Sequence[str]) -> str:
 @dataclass(frozen=True)
 class InForce:
     """All settings of a running controller that parameters decide: made from one set of values, and
-    put in force as a whole.
+    applied as a whole.
 
     Attributes:
-        values: of all parameters, by the names of their rows.
-        model: with its loads, friction and gravity.
-        controller: its settings.
-        description: the URDF that the topic has given; empty where a parameter has it.
+        values: values of all parameters, by the names of their rows.
+        model: robot model with its loads, friction and gravity.
+        controller: settings of the controller.
+        description: URDF from the topic; empty if a parameter has it.
     """
 
     values: Mapping[str, Any]
@@ -127,12 +127,12 @@ class InForce:
 
 
 def in_force(parameters: Parameters, robot: RobotModel, description: str = "") -> InForce:
-    """The settings that the parameters decide.
+    """Settings that the parameters decide.
 
     Args:
-        parameters: of the node.
-        robot: as in the URDF; it stays as it is.
-        description: its URDF, if the topic has given that.
+        parameters: parameters of the node.
+        robot: robot model of the URDF; not changed.
+        description: URDF from the topic; empty if a parameter has it.
 
     Raises:
         ParameterError: a value that is not allowed, or missing.

@@ -1,7 +1,8 @@
 """`PythonTicks`: the ticks of the controller's loop that machine code leaves to Python.
 
-They are the start and its first states, bad states, and a time without any. They call the same
-kernels as machine code (loop/native_loop.py), which answers all usual states to the same torques.
+These are the ticks at the start and of the first states, of bad states, and without states. They
+call the same kernels as machine code (loop/native_loop.py), which answers all usual states with the
+same torques.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from rnea_control.messages.joint_state import JointStateError, OtherJoints, meas
 from rnea_control.node.sentinel_link import SharedArm
 from rnea_control.parameters.settings import row
 
-# Between two states that are answered while nobody takes the commands [s].
+# Time between two answered states while the commands are not applied [s].
 WAITING_PERIOD = 0.012
 
 
 @dataclass(frozen=True)
 class LoopSettings(SupervisionSettings):
-    """Settings of a `ControlLoop`, those of its supervisor among them.
+    """Settings of a `ControlLoop`, including those of its supervisor.
 
     Attributes:
-        trusts_effort: whether the measured effort is the torque in force.
-        last_command: "gravity" or "zero", the torque with which it ends.
-        longest_hang: a motion ends when the interpreter has stood still for so long, [s].
+        trusts_effort: True if the measured effort is the torque in force.
+        last_command: "gravity" or "zero", the last torque of the loop.
+        longest_hang: pause of the interpreter after which a motion ends [s].
     """
 
     trusts_effort: bool = row("measured_effort_is_trusted", False)
@@ -40,7 +41,7 @@ class LoopSettings(SupervisionSettings):
 
 
 class PythonTicks(SharedArm):
-    """A loop that answers states, and does without them for a while.
+    """A loop that answers states, and predicts the state for a while if none comes.
 
     Attributes:
         settings: see `LoopSettings`.
@@ -49,7 +50,7 @@ class PythonTicks(SharedArm):
 
     settings: LoopSettings
     refused = ""
-    _watching = False  # no state that can be used has come for long
+    _watching = False  # True if no usable state has come for long
 
     def answer_next(self) -> None:
         heard, taken = self.heard, None
@@ -70,21 +71,21 @@ class PythonTicks(SharedArm):
             return
         if taken is None:
             if not heard.node.context.ok():
-                self._stopping = True  # nothing comes any more
+                self._stopping = True  # no more messages can come
                 return
             self.hear_nothing()
         self._watching = self.watch()
 
     @property
     def _idles(self) -> bool:
-        """Whether some states need no answer: nobody takes the commands, and the sentinel sends
-        none that must be heard."""
+        """True if some states need no answer: the commands are not applied, and the loop does not
+        wait for commands of the sentinel."""
         waits = self.supervisor.mode is Mode.WAITING and not self.supervisor.listening
         return waits and self.handover.commanding
 
     def _idle(self, step: float) -> bool:
-        """Lets time pass, in steps as long as a lease allows, [s], while no answer is needed;
-        whether it did."""
+        """Waits in steps [s], each as long as a lease allows, while no answer is needed; returns
+        True if it waited."""
         begin = time.monotonic()
         idled = False
         while self._idles and time.monotonic() - begin < WAITING_PERIOD and not self._stopping:
@@ -94,26 +95,32 @@ class PythonTicks(SharedArm):
         return idled
 
     def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
-        """An emergency stop is pressed or released, or is no Bool, by the publisher of this GID."""
+        """Processes a message on the emergency stop.
+
+        Args:
+            pressed: True for pressed, False for released; None if the message is not a Bool.
+            publisher: GID of the message's publisher; None where it is not known.
+        """
         if pressed is None:
             self.log.say("error", "stop", "emergency_stop: the message is not a std_msgs/Bool")
         else:
-            # One that has gone could not be told from one that holds it.
+            # Without the graph's GIDs, a publisher that has ended cannot be recognized, and would
+            # seem to keep the stop pressed.
             who = publisher if self.names_publishers else None
             self.supervisor.emergency_stop(pressed, who)
 
     def hear_nothing(self) -> None:
-        """No state waits; to be called every `LONGEST_WAIT` of `times` while that lasts."""
+        """Renews the lease while no state waits; call every `longest_wait` meanwhile."""
         with self.lock:
             self.handover.hear_nothing(time.monotonic())
 
     def tick(self, state: bytes, count: int | None = None, publisher: bytes | None = None) -> bool:
-        """Answers one state; whether that is done, so that `watch` has nothing to do.
+        """Answers one state; returns True if that is done, so that `watch` has nothing to do.
 
         Args:
-            state: a serialized JointState.
-            count: its publisher's count of it.
-            publisher: the GID of that; None where that is not known.
+            state: serialized JointState.
+            count: the publisher's count of the message; None where it is not known.
+            publisher: GID of the publisher; None where it is not known.
         """
         taken_at = time.monotonic()
         with self.lock:
@@ -143,7 +150,7 @@ class PythonTicks(SharedArm):
             self.refused = str(error)
 
     def after_native(self, reason: int) -> None:
-        """Machine code has found that the arm is another's, or what is wrong with a state."""
+        """Handles a return of machine code: the arm is another node's, or a state is faulty."""
         with self.lock:
             if reason == native.YIELDED:
                 self._yield_if_asked()
@@ -154,8 +161,8 @@ class PythonTicks(SharedArm):
             self.handover.hear_nothing(time.monotonic())
 
     def watch(self) -> bool:
-        """Commands a torque if no state has come for long, or none that can be used; whether that
-        is so."""
+        """Commands a torque if no state has come for long, or no usable one; returns True if that
+        is the case."""
         now = time.monotonic()
         missing = now - self.states.came_at
         if not self.system_time or self.now is None:
@@ -169,8 +176,8 @@ class PythonTicks(SharedArm):
                 return False
             self.shared.predicted_at = now
             self.supervisor.miss(missing)
-            if not self.handover.may_answer(now):  # a torque that does not leave is not in force
-                if self.supervisor.mode is not Mode.WAITING:  # it has not had the arm yet
+            if not self.handover.may_answer(now):  # a torque that is not sent is not in force
+                if self.supervisor.mode is not Mode.WAITING:  # a waiting loop has no arm to lose
                     self._yield_if_asked()
                 return True
             t = self.states.time + missing
@@ -193,7 +200,7 @@ class PythonTicks(SharedArm):
     def _answer(
         self, state: bytes, count: int | None, publisher: bytes | None, taken_at: float
     ) -> bool:
-        """Publishes the command for a state; whether it was one with a new stamp."""
+        """Publishes the command for a state; returns True if the state had a new stamp."""
         states, supervisor, handover = self.states, self.supervisor, self.handover
         names = self.controller.model.joint_names
         stamp, age = self._take(state, count, publisher, taken_at)
@@ -203,13 +210,13 @@ class PythonTicks(SharedArm):
             if now is None:
                 return False
         if gap == 0.0 and self.controller.predicting:
-            return False  # the same state again tells nothing new
+            return False  # a repeated state has no new information
         advanced = self._place(stamp, taken_at, now, self.controller.last_state[0])
         now = states.time
         handover.hear_state(now, taken_at, count)
         if not handover.may_answer(taken_at):
             if handover.commanding:
-                return False  # it was away, and a state that is fresh must tell for how long
+                return False  # the loop was paused, and only a fresh state shows for how long
             self._hear_waiting_commands()
             if not handover.look(taken_at):
                 return False
@@ -227,8 +234,8 @@ class PythonTicks(SharedArm):
         return advanced
 
     def _bridge(self, gap: float) -> float | None:
-        """The controller's time of a state whose stamp is not soon after the last one; None if the
-        state is refused."""
+        """Controller's time of a state whose stamp does not closely follow the last stamp; None if
+        the state is refused."""
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
         if not self.system_time:  # the simulation was reset, or is slow
             self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")

@@ -1,5 +1,7 @@
-"""The controller's side of what it shares with the sentinel: `SharedArm`, its loop with an arm that
-either may have, and `SentinelLink`, by which it has news of the sentinel and asks for the arm.
+"""The controller's side of the arm that it shares with the sentinel.
+
+`SharedArm` is the loop, whose arm either node may command. `SentinelLink` follows the sentinel's
+mode, and requests the arm.
 """
 
 from __future__ import annotations
@@ -35,28 +37,28 @@ from rnea_control.ros.retry import Retry
 
 SENTINEL = "rnea_sentinel"
 MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
-# A sentinel that was not heard between so many looks in a row, a second apart, has gone: ten of its
-# heartbeats from one to the next. The first two may be on both sides of a time in which this
-# process was away, or its executor busy.
+# Number of looks in a row, a second apart, without a message of the sentinel after which it counts
+# as ended; ten of its heartbeats fit between two looks. Two looks are not enough: this process, or
+# its executor, may have been paused between them.
 SILENT_LOOKS = 3
-# One that is to be relied on was heard within this, [s].
+# Longest age of the last message of a sentinel that is relied on [s].
 FRESH = 0.5
-# A controller is activated only once others must have been discovered (presence.py). Age at which a
-# node that is not must have discovered a sentinel, on a machine that is not busy, [s].
+# Age at which a node must have discovered a sentinel, on a machine that is not busy [s]. An
+# activated controller is older: the discovery of others has ended by then (presence.py).
 DISCOVERY = 1.0
-# Another publisher of its mode is followed once the one that is has been silent while that was
-# heard for this long, [s]: ten heartbeats.
+# Time for which the followed publisher of the mode must be silent, while another publisher sends,
+# before that publisher is followed; ten heartbeats [s].
 SILENCE = 1.0
 LONGEST_REASON = 500  # characters of a reason that are repeated
-# How long the sentinel may take to give the arm, [s]; later it has taken it again.
+# Timeout of a request for the arm; later the sentinel has taken the arm again [s].
 LONGEST_ANSWER = 0.1
-# Time at rest of an arm that was lost by a pause, before it is asked for [s].
+# Time at rest of an arm that was lost by a pause, before it is requested [s].
 SETTLING = 0.2
-# Between two requests for such an arm [s].
-FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+FIRST_WAIT = 1.0  # wait after the first refused request for such an arm [s]
+LONGEST_WAIT = 60.0  # upper bound of the wait between two requests for it [s]
 GONE = "rnea_sentinel has ended: the arm is not guarded"
 
-POWERLESS = Mode.POWERLESS.value  # its label when it has let go of the arm
+POWERLESS = Mode.POWERLESS.value  # label of a sentinel that has let go of the arm
 LET_GO = "the sentinel has let go of the arm"
 LISTENING = "for the state of the sentinel"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
@@ -68,29 +70,29 @@ TakeCommand = Callable[[], Taken | None]
 
 
 class SharedArm(ArmLoop):
-    """A loop whose supervisor knows whether the arm is its own, or the sentinel's.
+    """A loop whose supervisor knows whether the loop or the sentinel has the arm.
 
     Attributes:
         supervisor: decides the mode.
-        running: whether states are answered.
+        running: True while states are answered.
     """
 
     supervisor: Supervisor
     running = False
-    _sentinel = ""  # its mode
-    _heard_command = False  # of the sentinel, since that has the arm
+    _sentinel = ""  # label of the sentinel's mode
+    _heard_command = False  # a command of the sentinel was received since it took the arm
     _take_command: TakeCommand | None = None
-    _moved_at = 0.0  # when an arm that was lost was last seen in motion, by the steady clock [s]
+    _moved_at = 0.0  # time at which a lost arm was last seen in motion, by the steady clock [s]
     _of_sentinel: Callable[[bytes | None], bool] = staticmethod(lambda publisher: True)
 
     @property
     def now(self) -> float | None:
-        """Stamp of the last state since that of the first, [s]; None before there is one."""
+        """Stamp of the last state minus that of the first [s]; None before the first state."""
         return self.states.time if self.states.begun else None
 
     @property
     def listens(self) -> bool:
-        """Whether it must hear the sentinel's commands."""
+        """True if the loop must receive the sentinel's commands."""
         return self.running and not self.handover.commanding
 
     def _start_sharing(self, now: float, sentinel: str) -> None:
@@ -108,15 +110,20 @@ class SharedArm(ArmLoop):
             self.supervisor.let_go(f"{LET_GO}; mend that, and call its ~/stand_down")
 
     def hear_sentinel(self, label: str, reason: str = "") -> None:
-        """The sentinel has published its mode, and why; "" when it has gone."""
+        """Processes a message with the sentinel's mode.
+
+        Args:
+            label: label of the mode; "" if the sentinel has ended.
+            reason: reason of the mode.
+        """
         if label == POWERLESS:
             with self.paused():
                 if self.supervisor.let_go(f"{LET_GO}: {reason}"):
                     self.log.wake()
             label = Phase.commanding.value
         if label == self._sentinel and self.runs_natively:
-            return  # an owner in office learns nothing from it
-        named = self._sentinel in ("", UNHEARD)  # only now
+            return  # an unchanged mode changes nothing for the owner of the lease
+        named = self._sentinel in ("", UNHEARD)  # the sentinel has just become known
         self._sentinel = label
         with self.paused():
             now, had_arm = time.monotonic(), self.handover.commanding
@@ -130,8 +137,8 @@ class SharedArm(ArmLoop):
                 self._yield_if_asked(commands and named)
 
     def is_back(self) -> bool:
-        """Whether the controller lost the arm by a pause that is over, and could hold it again:
-        joint states come, and the arm has been at rest for `SETTLING`. Call it again and again."""
+        """True if the controller lost the arm by a pause that is over, and could hold it again:
+        joint states come, and the arm has been at rest for `SETTLING`. Call periodically."""
         with self.lock:
             now = time.monotonic()
             lost = self.running and self.supervisor.may_return and self.handover.lost_by_pause
@@ -141,7 +148,8 @@ class SharedArm(ArmLoop):
             return now - self._moved_at > SETTLING
 
     def is_kept_from(self, why: str) -> None:
-        """The sentinel does not give the arm back by itself; `why` goes into the mode's reason."""
+        """Notes that the sentinel does not give the arm back by itself; `why` becomes part of the
+        mode's reason."""
         with self.paused():
             if self.supervisor.mode is Mode.GUARDED:
                 self.supervisor.happen(Event.TAKEN_OVER, f"{HELD_BY_SENTINEL}: {why}")
@@ -151,35 +159,39 @@ class SharedArm(ArmLoop):
         take: TakeCommand | None,
         of_sentinel: Callable[[bytes | None], bool] = lambda publisher: True,
     ) -> None:
-        """Has the ticks take commands by this function, until None is given.
+        """Sets the function by which the ticks take commands.
 
         Args:
-            take: the next command of anybody; None without one.
-            of_sentinel: whether it may be the sentinel's, by the GID of its publisher.
+            take: returns the next command of any node, None without one; or None to take none.
+            of_sentinel: returns True if a command may be the sentinel's, by its publisher's GID.
         """
         with self.paused():
             self._take_command, self._of_sentinel = take, of_sentinel
 
     def follow_sentinel(self, publisher: bytes | None) -> None:
-        """Only a revocation of this publisher counts, by its GID; of anybody if that is None."""
+        """Accepts revocations only from the publisher of this GID; from any publisher if None."""
         low, high = np.frombuffer(publisher or bytes(GID_SIZE), dtype=np.int64)
         with self.paused():
             self.shared.sentinel_gid_low, self.shared.sentinel_gid_high = low, high
             self.shared.sentinel_known = publisher is not None
 
     def knows_torque(self) -> bool:
-        """Whether it has heard a command of the sentinel since that took the arm."""
+        """True if a command of the sentinel was received since it took the arm."""
         with self.paused():
             self._hear_waiting_commands()
             return self._heard_command
 
     def receive(self, requested_at: float, reason: str = GIVEN_BACK) -> bool:
-        """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
-        whether the loop has it. `reason`: of the mode that follows."""
+        """Takes over the arm that the sentinel has given; returns True if the loop has it.
+
+        Args:
+            requested_at: time of the request, by the steady clock [s].
+            reason: reason of the mode that follows.
+        """
         with self.paused():
             if not self.running or self.now is None:
                 return False
-            self._hear_waiting_commands()  # the last of them is in force
+            self._hear_waiting_commands()  # the last command is in force
             if not self.handover.receive(time.monotonic(), requested_at):
                 return False
             self.supervisor.take_over(*self.state, reason)
@@ -203,14 +215,18 @@ class SharedArm(ArmLoop):
             self._hear_command(command)
 
     def _command_arm(self) -> bool:
-        """Commands the torques, or leaves the arm to who has it."""
+        """Commands the torques and returns True, or leaves the arm to the node that has it."""
         if self._publish():
             return True
         self._yield_if_asked()
         return False
 
     def _yield_if_asked(self, named: bool = False) -> None:
-        """Leaves the arm to who commands; `named`: who that is has just become known."""
+        """Leaves the arm to the node that commands it.
+
+        Args:
+            named: True if the sentinel has just become known as that node.
+        """
         if self.handover.commanding:
             return
         guarded = self.supervisor.mode is Mode.GUARDED
@@ -227,31 +243,37 @@ class SharedArm(ArmLoop):
 
 
 class SentinelLink:
-    """The sentinel, as the controller knows it; `undo` takes the link down.
+    """The sentinel, as the controller knows it.
 
-    Of several publishers of its mode the one that was heard first is followed, until it is silent
-    while another one is heard for `SILENCE`.
+    Among several publishers of the sentinel's mode, the first one received is followed. Another
+    publisher is followed once the followed one is silent while the other sends for `SILENCE`.
+
+    Args:
+        node: node of the controller.
+        loop: loop of the controller.
+        command_topic: topic of the commands.
+        undo: destroys the link.
 
     Attributes:
-        gone: whether it was there, and is heard no more.
-        stranger: another publisher of its mode that is heard too, in words; empty without one.
+        gone: True if the sentinel was present, and sends no messages any more.
+        stranger: message about another active publisher of the sentinel's mode; empty without one.
     """
 
     def __init__(self, node: ArmNode, loop: SharedArm, command_topic: str, undo: ExitStack) -> None:
         self._node, self._loop, self._topic = node, loop, command_topic
-        self._label: str | None = None  # until it is heard; "" when it has gone
+        self._label: str | None = None  # None until its mode is received; "" when it has ended
         self.gone = False
-        self._looks = 0  # since it was heard
+        self._looks = 0  # number of looks since its last message
         self._heard_at = -math.inf
         self._commands: RawSubscription | None = None
-        self._followed: bytes | None = None  # GID of the publisher
-        self._other_since = math.inf  # when another one was heard, since the followed one was
+        self._followed: bytes | None = None  # GID of the followed publisher
+        self._other_since = math.inf  # first message of another publisher since the followed one's
         self.stranger = ""
         kind, topic, _ = MODE
         self._modes = AttributedSubscription(node, kind, topic, FROM_SEVERAL, self._hear, undo)
         undo.callback(loop.follow_sentinel, None)
-        # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
-        # rclpy's executor so busy that the answer is never taken.
+        # A separate node, spun during requests: a callback that awaits an answer keeps rclpy's
+        # executor so busy that the answer is never taken.
         name, namespace = f"{node.get_name()}_asks_sentinel", node.get_namespace()
         self._asking = Node(name, namespace=namespace, **HELPER)
         undo.callback(self._asking.destroy_node)
@@ -269,26 +291,28 @@ class SentinelLink:
 
     @property
     def label(self) -> str:
-        """Its mode; empty without one, `UNHEARD` while one may be there that was not heard yet."""
+        """Label of its mode; empty without a sentinel, `UNHEARD` while a sentinel may be present
+        whose mode was not received yet."""
         if self._label is not None:
             return self._label
         return UNHEARD if self._node.age < DISCOVERY or {SENTINEL, UNKNOWN} & self._seen() else ""
 
     @property
     def guards(self) -> bool:
-        """Whether it guards the arm, as was heard just now."""
+        """True if the sentinel guards the arm, by a recent message."""
         fresh = time.monotonic() - self._heard_at < FRESH
         return fresh and self._label == Phase.guarding.value
 
     @property
     def participant(self) -> bytes | None:
-        """Of the sentinel that is followed; None while it is not known."""
+        """Participant of the followed sentinel; None while it is not known."""
         known = self._followed is not None and self._modes.names_participants
         return participant(self._followed) if known else None
 
     def _seen(self) -> set[str]:
-        """`SENTINEL` if anything of it is discovered: its mode, or its publisher or subscription of
-        the commands. Names are discovered after these, and are `UNKNOWN` until then."""
+        """Names of discovered nodes with a publisher or subscription of the commands, in this
+        namespace; only `SENTINEL` if its mode has a publisher. Names are discovered after
+        publishers and subscriptions, and are `UNKNOWN` until then."""
         node = self._node
         if node.count_publishers(f"{SENTINEL}/mode"):
             return {SENTINEL}
@@ -298,11 +322,11 @@ class SentinelLink:
         return {i.node_name for i in infos if i.node_name == UNKNOWN or i.node_namespace == space}
 
     def is_there(self) -> bool:
-        """Whether it is heard, or known to be there."""
+        """True if the sentinel's mode is received, or the sentinel is discovered."""
         return self.label not in ("", UNHEARD) or SENTINEL in self._seen()
 
     def await_it(self) -> bool:
-        """As `is_there`, once one must have been discovered."""
+        """Waits until a sentinel is present, or must have been discovered; returns `is_there`."""
         while True:
             there = self.is_there()
             if there or self._node.age >= DISCOVERY:
@@ -310,22 +334,22 @@ class SentinelLink:
             time.sleep(0.01)
 
     def _discovered(self) -> None:
-        """A sentinel that is there must have been discovered."""
+        """Called when a present sentinel must have been discovered: without one, reports that."""
         self._discovery.cancel()
         if not self.label and self._loop.running:
             self._loop.hear_sentinel("")
 
     def take_back(self) -> str:
-        """Asks it for the arm, as an operator does; says what comes.
+        """Requests the arm for an operator; returns a status message.
 
         Raises:
-            ControllerError: it does not give the arm.
+            ControllerError: the sentinel does not give the arm.
         """
         self._take_back(self._release, f"{GIVEN_BACK} on request")
         return "the controller holds the arm again"
 
     def _take_back_after_pause(self) -> None:
-        """Asks it for an arm that was lost by a pause, once that is over and the arm is at rest."""
+        """Requests an arm that was lost by a pause, once the pause is over and the arm at rest."""
         is_back = self._loop.is_back()
         if not (is_back and self._asks_back.is_due() and self._loop.knows_torque()):
             return
@@ -338,10 +362,11 @@ class SentinelLink:
             self._asks_back.succeeded()
 
     def _take_back(self, service: Client, reason: str) -> None:
-        """Asks a service of it for the arm, once its torque is known, and waits for the answer.
+        """Requests the arm by a service of the sentinel once its torque is known, and waits for the
+        answer.
 
         Raises:
-            ControllerError: it does not give the arm.
+            ControllerError: the sentinel does not give the arm.
         """
         if not service.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
@@ -349,7 +374,7 @@ class SentinelLink:
             raise ControllerError("no joint state was received yet; call ~/resume again")
         self._listen(self._loop.listens)
         deadline = time.monotonic() + LONGEST_ANSWER
-        while not self._loop.knows_torque():  # it has just yielded: no torque may step
+        while not self._loop.knows_torque():  # after a recent take-over: no torque may step
             if time.monotonic() > deadline:
                 raise ControllerError(
                     "no command of the sentinel was received; call ~/resume again"
@@ -370,7 +395,7 @@ class SentinelLink:
             raise ControllerError("the arm was given too late; the sentinel takes it again")
 
     def look(self) -> None:
-        """Once a second: whether it has gone, and whether its commands must be heard."""
+        """Once a second: checks if the sentinel is present, and if its commands are needed."""
         self._looks += 1
         if self._looks >= SILENT_LOOKS and self._label:
             if self._label != Phase.idle.value:
@@ -396,7 +421,7 @@ class SentinelLink:
                 self._asks_back.succeeded()  # the sentinel has no arm to give
 
     def _follows(self, gid: bytes | None) -> bool:
-        """Whether the publisher of a mode is the sentinel that is followed."""
+        """True if the publisher of a mode is the followed sentinel."""
         now = time.monotonic()
         if gid == self._followed:
             self._other_since = math.inf
@@ -414,14 +439,14 @@ class SentinelLink:
         return True
 
     def _may_command(self, publisher: bytes | None) -> bool:
-        """Whether a command may be the sentinel's, by the GID of its publisher."""
+        """True if a command may be the sentinel's, by the GID of its publisher."""
         own = self.participant
         return own is None or publisher is None or participant(publisher) == own
 
     def _listen(self, wanted: bool) -> None:
-        """Has the loop hear the commands of the sentinel while that has the arm."""
+        """Lets the loop receive the sentinel's commands while the sentinel has the arm."""
         if wanted and self._commands is None:
-            # The loop takes them itself, in time: the executor may be busy for long.
+            # The loop takes the commands itself, in time: the executor may be busy for long.
             kind, qos = Float64MultiArray, COMMANDS
             self._commands = RawSubscription(self._node, kind, self._topic, qos, own_context=False)
             self._commands.on_failure = self._loop.note_untaken

@@ -141,7 +141,7 @@ class TrajectoryAction:
         self.goals.clear()
         self._feedback.cancel()
         lived = time.monotonic() - self._started
-        self._process.kill()  # one that hangs does not end by itself
+        self._process.kill()  # a hanging process does not end by itself
         ended = f"the process of the action has ended with status {self._process.wait()}"
         self._pipe.destroy()
         self._pipe = None

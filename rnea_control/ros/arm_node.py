@@ -25,32 +25,32 @@ from rnea_control.ros.presence import Presence
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 
-# For timers that must run when /clock stands still.
+# Steady clock, for timers that must run when /clock stands still.
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 DIAGNOSTICS_PERIOD = 1.0
 DESCRIPTION = "robot_description"
-# For how long the latest description is waited for, [s].
+# Timeout of the request for the latest description [s].
 LONGEST_WAIT = 1.0
 CLOCK, ROS_TIME = "/clock", ClockType.ROS_TIME
 
 
 class ArmNode(GuardedNode):
-    """A node for an arm, of which it learns by the parameter or the topic robot_description.
+    """A node for an arm, described by the parameter or the topic robot_description.
 
-    To take a message of that topic, and to make Python's string of it, keeps all other threads of
-    the process waiting, the control loop as well: for a second if somebody publishes 50 MB. So it
-    is heard only while the node lacks a description; who wants a new one asks for the latest.
+    Taking a message of that topic, and converting it to a Python string, blocks all other threads
+    of the process, the control loop included: for a second at 50 MB. So the node subscribes only
+    while it lacks a description, and otherwise requests the latest description on demand.
 
     A subclass has `publish_diagnostics`, which also does what is due once a second, and
-    `receive_description`, for one that has come by the topic while the parameter has none.
+    `receive_description`, called with a description from the topic while the parameter has none.
 
     Attributes:
-        parameters: its parameters, of the class of the node.
-        clock: its time.
-        fault: why it does not do its work; empty if it may.
-        real_time: of the process, once the arm is known.
-        presence: whether this process is the only one with a node of this name.
-        diagnostics_timer: of the report for /diagnostics.
+        parameters: parameters of the node, of the class for this node.
+        clock: time of the node.
+        fault: why the node does not work; empty if it may.
+        real_time: real-time set-up of the process; exists once the arm is known.
+        presence: checks that no other process has a node of this name.
+        diagnostics_timer: timer of the report for /diagnostics.
     """
 
     parameters: NodeParameters
@@ -67,7 +67,7 @@ class ArmNode(GuardedNode):
         self.hear_descriptions()
         period = DIAGNOSTICS_PERIOD
         self.diagnostics_timer = self.create_timer(period, self._report, clock=STEADY)
-        self._clock_refused = 0  # of the clock's messages, as far as that was logged
+        self._clock_refused = 0  # number of refused /clock messages that have been logged
 
     def _report(self) -> None:
         refused, self._clock_refused = self._clock_refused, self.clock.refused
@@ -78,20 +78,20 @@ class ArmNode(GuardedNode):
 
     @property
     def age(self) -> float:
-        """For how long it has been there, by the steady clock, [s]."""
+        """Age of the node by the steady clock [s]."""
         return time.monotonic() - self._born
 
     def hear_descriptions(self) -> None:
-        """Hears the latest description, and those that follow."""
+        """Subscribes to descriptions; receives the latest one, and those that follow."""
         heard = String, DESCRIPTION, self._hear_description, LATCHED
         self._descriptions = self.create_subscription(*heard)
 
     def leave_descriptions(self) -> None:
-        """Hears none any more, until it is told to again."""
+        """Ends the subscription to descriptions, until `hear_descriptions` is called again."""
         self.destroy_subscription(self._descriptions)
 
     def latest_description(self) -> str:
-        """The latest description, waited for; empty if there is none."""
+        """Waits for the latest description; empty if none arrives within `LONGEST_WAIT`."""
         found, message = wait_for_message(
             String, self, DESCRIPTION, qos_profile=LATCHED, time_to_wait=LONGEST_WAIT
         )
@@ -104,14 +104,14 @@ class ArmNode(GuardedNode):
             self.receive_description(message.data)
 
     def value_or_none(self, name: str) -> Any:
-        """The value of a parameter; None for one that is wrong, which is told elsewhere."""
+        """The value of a parameter; None if it is invalid, which is reported elsewhere."""
         try:
             return self.parameters[name]
         except ParameterError:
             return None
 
     def enter_real_time(self, values: Mapping[str, Any], undo: ExitStack) -> None:
-        """Puts the real-time set-up in force that these parameters ask for."""
+        """Applies the real-time set-up that these parameters request."""
         self.real_time = RealTime(RealTimeSettings.of(values))
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
@@ -153,7 +153,7 @@ class NodeClock:
 
     @property
     def ros_time_is_active(self) -> bool:
-        """Whether it goes by /clock."""
+        """True if the node uses the time of /clock."""
         return self._clock.ros_time_is_active
 
     def now(self) -> Time:

@@ -22,20 +22,22 @@ Hear = Callable[[Any, bytes | None], None]
 
 
 class AttributedSubscription:
-    """Hears messages with the GIDs of their publishers, None where rcl cannot be called by address.
+    """Receives messages with the GIDs of their publishers; with None where rcl cannot be called by
+    address.
 
     A message that cannot be decoded, or whose callback raises, is logged and counted as a failure
-    of the node's callbacks, and the next one is heard.
+    of the node's callbacks; the next message is received as usual.
 
     Args:
-        node: whose executor calls `hear`.
-        message_type, topic, qos: as of `Node.create_subscription`. The depth is for the messages of
-            all publishers together.
+        node: node whose executor calls `hear`.
+        message_type: message type of the topic.
+        topic: name of the topic.
+        qos: QoS profile; the depth is for the messages of all publishers together.
         hear: called with a message and the GID of its publisher.
-        undo: takes it down.
+        undo: closes the subscription.
 
     Attributes:
-        names_participants: whether a GID begins with that of a participant.
+        names_participants: True if a GID begins with the GID of its DDS participant.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
-"""What nodes agree upon: the QoS of the topics, and how they tell their modes; and what the nodes
-beside a process's own have."""
+"""Conventions among the nodes: QoS of the topics, the message of a mode, and the options of helper
+nodes that a process has beside its own."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 
-# The latest message is for those as well who come later.
+# Latched: late joiners receive the last message.
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-# Only the newest counts: with a queue old ones would be answered first.
+# Only the newest message counts: with a queue, old messages would be answered first.
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# As many as come between two looks; none may be overlooked.
+# Depth for all commands that arrive between two looks; none may be overlooked.
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-# Options of a node that has no services, and no log for others.
+# Options of a node that has no services, and does not publish its log.
 QUIET: dict[str, Any] = {
     "enable_rosout": False,
     "start_parameter_services": False,
     "parameter_overrides": [Parameter("start_type_description_service", value=False)],
 }
-# Of one that only a part of the package uses: no user names or remaps it.
+# Options of a node for a part of the package only: users neither name nor remap it.
 HELPER = {**QUIET, "use_global_arguments": False}
 
 
 def mode_event(at: Time, before: State, after: State, reason: str) -> TransitionEvent:
-    """The message of `~/mode`: the node was in one mode before, and is in another one now."""
+    """Message of `~/mode`: a change of the node's mode, with the reason."""
     event = TransitionEvent(
         transition=Transition(label=reason), start_state=before, goal_state=after
     )

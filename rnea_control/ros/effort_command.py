@@ -20,15 +20,15 @@ from rnea_control.ros.rcl_calls import own_gid
 
 try:
     from rclpy.event_handler import PublisherEventCallbacks
-except ModuleNotFoundError:  # Humble's tells no match
+except ModuleNotFoundError:  # Humble's reports no match
     PublisherEventCallbacks = None
 
 LONGEST_REASON = 500  # characters of rclpy's reason that are repeated
-# For the last torques to arrive: a subscription that hangs does not keep the process.
+# Timeout for the last torques to arrive: a subscription that hangs does not keep the process.
 LONGEST_WAIT = Duration(seconds=0.5)
-# The last torques come at this period, until the very last one and for this long at most, [s].
-APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
-# The effect of the last command, by the parameter `last_command`, or by who has the arm then.
+APPROACH_PERIOD = 0.001  # period of the last commands, on the way to the very last one [s]
+LONGEST_APPROACH = 0.2  # upper bound of the duration of these commands [s]
+# Effect of the last command, by `last_command`; "guarded" if the sentinel takes over.
 LAST_WORDS = {
     "guarded": "stopped. rnea_sentinel holds the arm from now on, unless it is ended as well",
     "gravity": "stopped. The last command, the gravity torque, stays in force and balances the arm "
@@ -41,14 +41,15 @@ LAST_WORDS = {
 def send_last(
     controller: Controller, target: FloatArray, tau: FloatArray, send: Callable[[], bool]
 ) -> None:
-    """Sends the last torques, which the hardware applies for ever: those on the way to `target`
-    within the controller's rate limit, and that.
+    """Sends the last torques: those on the way to `target` within the controller's rate limit, then
+    `target` itself, which the hardware applies from then on.
 
     Args:
         controller: knows the torque in force.
-        target: shape (nv,), [Nm] or [N].
-        tau: filled before each call of `send`, shape (nv,).
-        send: commands `tau`; whether the arm is still this process's: if not, this ends.
+        target: last torque, shape (nv,), [Nm] or [N].
+        tau: filled before each call of `send`, shape (nv,), [Nm] or [N].
+        send: commands `tau`; returns True while this process commands the arm. False ends the
+            approach.
     """
     for _ in range(round(LONGEST_APPROACH / APPROACH_PERIOD)):
         controller.approach(target, APPROACH_PERIOD, tau)
@@ -61,11 +62,11 @@ class Command:
     """One torque for each joint, encoded while it is written, and not sent.
 
     Args:
-        joints: how many.
+        joints: number of joints.
 
     Attributes:
         torque: shape (joints,), [Nm] or [N].
-        message: the encoder.
+        message: encoder of the message.
     """
 
     def __init__(self, joints: int) -> None:
@@ -81,14 +82,14 @@ class EffortCommand(Command):
     """Publishes `torque` to ros2_control.
 
     Args:
-        topic: of a ForwardCommandController, `~/commands`.
+        topic: command topic, `~/commands` of a ForwardCommandController.
         reliability: "reliable" or "best_effort".
-        on_match: called in the executor when a subscription has come or gone, where this rclpy can
-            tell (Humble's cannot).
+        on_match: called in the executor when a subscription has come or gone, if this rclpy
+            reports that (Humble's does not).
 
     Attributes:
-        publisher: for machine code that publishes.
-        topic: its full name.
+        publisher: publisher of the commands, also for machine code.
+        topic: full name of the topic.
 
     Raises:
         ParameterError: `topic` is not a topic name.
@@ -119,12 +120,15 @@ class EffortCommand(Command):
 
     @property
     def gid(self) -> bytes | None:
-        """The GID of its publisher; None where rmw does not tell it."""
+        """The GID of its publisher; None where rmw does not give it."""
         return own_gid(self.publisher)
 
     def listeners(self, without: tuple[str, ...] = ()) -> int:
-        """How many subscriptions there are to the topic, but for those of some nodes: by name, with
-        the hidden ones that each has for a topic, and without those whose names are not known yet.
+        """Number of subscriptions to the topic.
+
+        Args:
+            without: names of nodes whose subscriptions, and those of their hidden nodes, are not
+                counted. If given, nodes whose names are not known yet are not counted either.
         """
         if not without:
             return self.publisher.get_subscription_count()

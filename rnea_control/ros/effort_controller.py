@@ -1,5 +1,5 @@
-"""`EffortController`: whether ros2_control's controller that takes the commands is active, and
-whether it takes them for the joints that they are for."""
+"""`EffortController`: state of ros2_control's controller that takes the commands, and whether it
+takes them for the right joints."""
 
 from __future__ import annotations
 
@@ -34,43 +34,45 @@ except ImportError:  # Humble has none
     ControllerManagerActivity = None
 
 # The end of the command topic of a ForwardCommandController, after its name.
+# End of the command topic of a ForwardCommandController, after its name.
 COMMANDS = "/commands"
 ACTIVE, NOT_LOADED = "active", "not loaded"
-# The parameters of the effort controller that say what its commands are for.
+# Parameters of the effort controller that name the joints and the interface of its commands.
 JOINTS, INTERFACE, EFFORT = "joints", "interface_name", "effort"
-# How long controller_manager may take to switch controllers, [s].
+# Timeout of controller_manager for a switch of controllers [s].
 SWITCH_TIME = 3
-# How long to wait for an answer of controller_manager, [s].
+# Timeout of a request to controller_manager [s].
 LONGEST_ANSWER = 5.0
-# Time that an active one may take to say its joints: an arm may be falling [s].
+# Timeout for an active effort controller to report its joints; short, as an arm may be falling [s].
 LONGEST_SILENCE = 0.3
-NAMELESS_LOOKS = 3  # before a warning that no controller subscribes to the commands
+NAMELESS_LOOKS = 3  # number of looks before a warning that no controller subscribes to the commands
 LONGEST_REASON = 500  # characters of an answer that are repeated
 
 
 class EffortController:
-    """The state of the controller that takes the commands, as controller_manager tells it.
+    """State of the controller that takes the commands, as reported by controller_manager.
 
     An inactive ForwardCommandController subscribes to its commands too, and drops them: only
-    controller_manager knows which it is. It publishes that where it can (Jazzy and newer), and
-    answers `list_controllers`, which is asked once a second elsewhere.
+    controller_manager knows its state. controller_manager publishes the state on Jazzy and newer;
+    otherwise `list_controllers` is called once a second.
 
-    Which of its controllers it is, the graph tells: the one whose node subscribes to the commands.
-    Where none is known to, it is the one that the topic's name tells, `NAME/commands`.
+    The effort controller is the controller whose node subscribes to the commands in the graph.
+    While no such node is known, the name of the topic, `NAME/commands`, gives its name.
 
     Args:
-        node: of the controller.
+        node: node of the controller.
         command_topic: the parameter, as the user has set it.
-        joints: in the order of the commands.
-        manager: the name of controller_manager; empty not to ask it.
+        joints: joint names in the order of the commands.
+        manager: name of controller_manager; empty to send it no requests.
         on_change: called in the executor when `state` has changed.
-        undo: takes it down again.
+        undo: closes the subscription and the clients.
 
     Attributes:
-        name: of the effort controller; empty while it is not known.
-        state: its lifecycle state, or "not loaded"; empty while it is not known.
-        refusal: why it could not be activated; empty if it could, or was not asked for.
-        manager_gone: whether controller_manager was there, and is not any more.
+        name: name of the effort controller; empty while it is unknown.
+        state: its lifecycle state, or "not loaded"; empty while it is unknown.
+        refusal: why it could not be activated; empty if it could, or if no activation was
+            requested.
+        manager_gone: True if controller_manager was present and has ended.
     """
 
     def __init__(
@@ -89,13 +91,13 @@ class EffortController:
         self._node, self._manager, self._on_change = node, manager, on_change
         self._pending: Future | None = None
         self._asked_at = 0.0
-        self._loaded_at = -math.inf  # when it was seen to be loaded
-        self._has_told = True  # its joints, or nothing can be asked
+        self._loaded_at = -math.inf  # when it was found to be loaded
+        self._has_told = True  # it has reported its joints, or no request is possible
         self.was_active = self.manager_gone = False
-        self._list: Client | None = None  # None without a controller_manager to ask
-        self._states: Mapping[str, str] | None = None  # of all its controllers, if they are known
-        self._parameters: Client | None = None  # of the effort controller
-        self._nameless = 0  # looks at which no name was known
+        self._list: Client | None = None  # None without a controller_manager to send requests to
+        self._states: Mapping[str, str] | None = None  # state by controller, if they are known
+        self._parameters: Client | None = None  # client for the effort controller's parameters
+        self._nameless = 0  # number of looks without a known name
         if not manager:
             return
         if ListControllers is None:
@@ -124,22 +126,23 @@ class EffortController:
 
     @property
     def takes_commands(self) -> bool:
-        """Whether it may be that the commands are applied."""
+        """True if the commands may be applied: the effort controller is active, or its state is
+        unknown."""
         return self.state in ("", ACTIVE)
 
     @property
     def objection(self) -> str:
         """Why commands of `joints` do not become their torques; empty if they do, as far as the
-        effort controller and the hardware have told."""
+        effort controller and the hardware have reported."""
         return self._of_parameters or self._of_hardware
 
     @property
     def has_told(self) -> bool:
-        """Whether it has said which joints its commands are for, or has had the time to."""
+        """True if it has reported the joints of its commands, or if its time for that is over."""
         return self._has_told or time.monotonic() - self._loaded_at > LONGEST_SILENCE
 
     def look(self) -> None:
-        """Once a second: whether controller_manager is still there, and what its joints are."""
+        """Once a second: checks that controller_manager is present, and requests the joints."""
         if self.find():
             self._on_change()
         self._warn_nameless()
@@ -154,13 +157,13 @@ class EffortController:
             self._take(None)
 
     def begin(self) -> None:
-        """The node was activated: `activate` may ask again."""
+        """Called when the node is activated: allows `activate` to send requests again."""
         self.was_active = self.state == ACTIVE
 
     def activate(self) -> None:
-        """Asks for its activation, if it is inactive; `state` shows the result.
+        """Requests the activation of an inactive effort controller; `state` shows the result.
 
-        Whoever deactivates it after it was active has a reason: nothing is asked for then, until
+        A deactivation after it was active is taken as intended: no request is sent then, until
         controller_manager has loaded it anew.
         """
         if self.was_active or self.state != "inactive" or self._waits:
@@ -176,8 +179,8 @@ class EffortController:
         self._ask(self._switch.call_async(request), self._take_switch)
 
     def deactivate(self) -> bool:
-        """Asks for its deactivation, unless it is known to be inactive; whether it could be asked.
-        To be called again until `takes_commands` is false."""
+        """Requests its deactivation, unless it is known to be inactive; returns True if the request
+        was possible. Call again until `takes_commands` is false."""
         if self._list is None or not self.name or not self._switch.service_is_ready():
             return False
         if self.state in ("", ACTIVE) and not self._waits:
@@ -191,8 +194,8 @@ class EffortController:
         return True
 
     def ask_joints(self) -> None:
-        """Asks for the joints that its commands are for, and their interface, and the hardware for
-        its interfaces; see `objection`."""
+        """Requests the joints and the interface of its commands, and the interfaces of the
+        hardware; see `objection`."""
         if self._list is None:
             return
         if self._parameters is not None and self._parameters.service_is_ready():
@@ -205,7 +208,7 @@ class EffortController:
 
     @property
     def _waits(self) -> bool:
-        """Whether an answer is to be waited for."""
+        """True while an answer is pending, and not timed out."""
         return self._pending is not None and time.monotonic() - self._asked_at < LONGEST_ANSWER
 
     def _ask(self, future: Future, take: Callable[[object], None]) -> None:
@@ -248,7 +251,7 @@ class EffortController:
         self._object(self._mismatch(*answer.values), self._of_hardware)
 
     def _take_hardware(self, answer: ListHardwareInterfaces.Response | None) -> None:
-        """Joints that the hardware commands, but not by torques."""
+        """Objects to joints that the hardware commands, but not by torques."""
         kinds: dict[str, list[str]] = {}
         for each in [] if answer is None else answer.command_interfaces:
             joint, _, kind = each.name.rpartition("/")
@@ -272,7 +275,7 @@ class EffortController:
 
     def _mismatch(self, joints: ParameterValue, interface: ParameterValue) -> str:
         """Why commands of `joints` are not for these joints and this interface; empty if they are,
-        or if it does not say."""
+        or if the effort controller does not report it."""
         if interface.type == ParameterType.PARAMETER_STRING:
             name = interface.string_value
             if name not in ("", EFFORT):
@@ -287,15 +290,15 @@ class EffortController:
         )
 
     def _take(self, states: Mapping[str, str] | None) -> None:
-        """The states of all controllers have come; None where controller_manager is silent."""
+        """Takes the states of all controllers; None if controller_manager does not answer."""
         self._states = states
         self.manager_gone = self.manager_gone and states is None
         if self.find():
             self._on_change()
 
     def find(self) -> bool:
-        """Looks again which of the controllers it is, and in which state; whether that has changed.
-        To be called when subscriptions to the commands have come or gone."""
+        """Determines again the effort controller and its state; returns True if the state has
+        changed. Call when subscriptions to the commands have come or gone."""
         if self._list is None:
             return False
         if self._states is None:
@@ -339,7 +342,7 @@ class EffortController:
 
     def _find_name(self, states: Mapping[str, str]) -> str:
         """The name of the controller whose node subscribes to the commands, which becomes `name`.
-        Of several it is the present one, or one that is active."""
+        Among several controllers, the present one is kept, or an active one is preferred."""
         infos = self._node.get_subscriptions_info_by_topic(self._commands)
         nodes = {info.node_name: info for info in infos if info.node_name in states}
         if not nodes or self.name in nodes:
@@ -354,7 +357,7 @@ class EffortController:
         return name
 
     def _ask_parameters_of(self, node: str) -> None:
-        """Asks this node for the joints from now on; nobody if it is empty."""
+        """Selects the node that is asked for its joints from now on; none if `node` is empty."""
         if self._parameters is not None:
             self._node.destroy_client(self._parameters)
         service = f"{node}/get_parameters"

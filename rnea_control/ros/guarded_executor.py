@@ -16,16 +16,16 @@ from rclpy.executors import SingleThreadedExecutor
 from rnea_control.ros.guarded_node import GuardedNode
 from rnea_control.ros.rclpy_internals import RCLError, WaitSet
 
-# After a failure, so that one that comes at once again leaves time to others, [s].
+# Pause after a failure, so that a failure that repeats at once leaves time to other work [s].
 PAUSE = 0.01
-# What is waited for by a handle, by rclpy's names.
+# Kinds of entities that are waited for by a handle, by rclpy's names.
 KINDS = "subscription", "guard_condition", "timer", "client", "service"
 
 
 class GuardedExecutor(SingleThreadedExecutor):
-    """Runs the callbacks of one node; one that raises is counted and logged. Timers are called from
-    a wait set that is kept; all else that is ready is left to rclpy, and everything where it has no
-    wait set as it is used here."""
+    """Runs the callbacks of one node; exceptions in callbacks are counted and logged. Timers are
+    called from a wait set that is kept; everything else that is ready is left to rclpy. rclpy runs
+    all callbacks if its wait set does not have the expected interface."""
 
     def __init__(self, node: GuardedNode) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class GuardedExecutor(SingleThreadedExecutor):
             self._wait_set = None
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """As of `SingleThreadedExecutor`, but that no callback's exception leaves it, and that it
-        runs all timers that are due."""
+        """Like `spin_once` of `SingleThreadedExecutor`, but runs all timers that are due, and lets
+        no callback's exception out."""
         try:
             if self._wait_set is None:
                 super().spin_once(timeout_sec)
@@ -56,7 +56,7 @@ class GuardedExecutor(SingleThreadedExecutor):
             time.sleep(PAUSE)
 
     def _wait(self, timeout: float) -> bool:
-        """Waits until something is ready; whether that is anything but timers."""
+        """Waits until something is ready; returns True if anything but timers is."""
         node, guards = self._node, [*self._node.guards, self._guard]
         kinds = (node.subscriptions, guards, node.timers, node.clients, node.services)
         *by_handle, waitables = waits_for = [list(each) for each in (*kinds, node.waitables)]

@@ -1,4 +1,4 @@
-"""`GuardedNode`: a node that tells its state on /diagnostics, and whose callbacks' exceptions end
+"""`GuardedNode`: a node that reports its state on /diagnostics, and whose callbacks' exceptions end
 no process: each is logged, counted, and answered as a refusal.
 
 rclpy lets an exception out of `spin_once`, and sends no answer then: the program ends, or the
@@ -33,25 +33,25 @@ from rnea_control.ros.rclpy_internals import RCLError, end_type_descriptions
 
 Callback = Callable[[Any, Any], Any]
 Transition = Callable[[LifecycleNode, LifecycleState], TransitionCallbackReturn]
-# A level and a message.
+# Level and message.
 Finding = tuple[bytes, str]
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
-# Messages about failures come no more often than this, [s].
+# Shortest time between two log lines about failures [s].
 THROTTLE = 1.0
-# More parameters than any robot has; each takes milliseconds to set.
+# Upper bound for one request, more than any robot has; each parameter takes milliseconds to set.
 MOST_PARAMETERS = 1000
-# Characters of a line that are logged of what a callback has raised.
+# Characters of a line of an exception's text that are logged.
 LONGEST_FAILURE = 1000
 
 
 class GuardedNode(Node):
-    """A node whose services always answer; base class in front of another one of rclpy's.
+    """A node whose services always answer; a base class to put in front of a node class of rclpy.
 
     Attributes:
-        failures: how many callbacks have raised.
+        failures: number of callbacks that have raised.
         refusal: why the process must end before it does anything; empty if it need not.
-        reports: publishes on /diagnostics.
+        reports: publisher on /diagnostics.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -63,19 +63,20 @@ class GuardedNode(Node):
             service.callback = self._answering(service.callback)
 
     def destroy_node(self) -> None:
-        """As of `Node`; whoever keeps this one, it leaves the graph."""
+        """Like `destroy_node` of `Node`; the node leaves the graph even if it is still
+        referenced."""
         super().destroy_node()
         end_type_descriptions(self)
 
     def create_service(
         self, srv_type: Any, srv_name: str, callback: Callback, **options: Any
     ) -> Service:
-        """As of `Node`; where the callback raises, the answer is a refusal."""
+        """Like `create_service` of `Node`, but an exception of the callback becomes a refusal."""
         return super().create_service(srv_type, srv_name, self._answering(callback), **options)
 
     def offer(self, name: str, request: Callable[[], str]) -> Service:
-        """A service of type Trigger for a request that says what comes, or raises ControllerError,
-        whose text is the refusal then."""
+        """Offers a service of type Trigger. `request` returns the message of success, or raises
+        ControllerError, whose text is the message of the refusal."""
 
         def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
@@ -88,13 +89,13 @@ class GuardedNode(Node):
         return self.create_service(Trigger, name, answer)
 
     def until(self, undo: ExitStack, kind: str, *arguments: Any, **options: Any) -> Any:
-        """What `create_<kind>` of the node makes of these arguments; `undo` takes it down."""
+        """Calls `create_<kind>` of the node with these arguments; `undo` destroys the result."""
         made = getattr(self, f"create_{kind}")(*arguments, **options)
         undo.callback(getattr(self, f"destroy_{kind}"), made)
         return made
 
     def publish_or_log(self, publisher: Publisher, message: Any) -> bool:
-        """Publishes; whether rcl did. If not, that is counted and logged, and ends nothing."""
+        """Publishes; returns True on success. A failure is counted and logged, and ends nothing."""
         try:
             publisher.publish(message)
         except RCLError as error:
@@ -112,9 +113,9 @@ class GuardedNode(Node):
         """A message for /diagnostics.
 
         Args:
-            what: of the node it is about.
-            findings: the first of the worst is told.
-            values: that it lists, beside how many callbacks have failed.
+            what: part of the node that the message is about.
+            findings: levels and messages; the first of the worst is reported.
+            values: values to list, beside the number of failed callbacks.
         """
         level, message = max(findings, key=lambda finding: finding[0])
         listed = {"callbacks failed": str(self.failures), **values}
@@ -130,11 +131,11 @@ class GuardedNode(Node):
         return array
 
     def note_failure(self, what: str, details: str = "") -> None:
-        """Counts and logs what a callback has raised.
+        """Counts and logs the failure of a callback.
 
         Args:
             what: a sentence, which may repeat what another process has sent.
-            details: lines that are logged after it; the same.
+            details: lines that are logged after the sentence, also of any origin.
         """
         details = "".join(f"\n    {plain(line, LONGEST_FAILURE)}" for line in details.splitlines())
         self.failures += 1
@@ -142,7 +143,7 @@ class GuardedNode(Node):
         self.get_logger().error(what + details, throttle_duration_sec=THROTTLE)
 
     def new_failures(self) -> list[Finding]:
-        """The callback that has failed last, if one has since the last call."""
+        """The latest failure of a callback since the last call, if there is one."""
         text, self._new_failure = self._new_failure, ""
         return [(WARN, text)] if text else []
 
@@ -159,7 +160,7 @@ class GuardedNode(Node):
         return answer
 
     def _check(self, request: Any) -> None:
-        """Raises ControllerError for what rclpy would answer late, or without a reason."""
+        """Raises ControllerError for a request that rclpy would refuse late, or without reason."""
         count = len(getattr(request, "parameters", ()))
         if count > MOST_PARAMETERS:
             raise ControllerError(f"{count} parameters at once; send {MOST_PARAMETERS} at most")
@@ -186,7 +187,7 @@ class GuardedNode(Node):
         return f"{type(error).__name__}: {error}"
 
     def _transitions(self) -> list[TransitionMessage]:
-        """Those of the lifecycle that are possible now."""
+        """Transitions of the lifecycle that are possible now."""
         name, kind = "/get_available_transitions", GetAvailableTransitions
         service = next(each for each in self.services if each.srv_name.endswith(name))
         found = service.callback(kind.Request(), kind.Response()).available_transitions
@@ -194,7 +195,7 @@ class GuardedNode(Node):
 
 
 def refuse(request: Any, response: Any, reason: str) -> Any:
-    """Fills a response with a refusal, as far as its type has room for one."""
+    """Fills a response with a refusal, as far as its type has fields for that."""
     refusal = SetParametersResult(successful=False, reason=reason)
     if isinstance(response, SetParameters.Response):
         missing = len(request.parameters) - len(response.results)

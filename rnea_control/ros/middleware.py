@@ -1,9 +1,9 @@
-"""What the rest of the package knows of the middleware: whether it shares memory with other
-processes, by the environment, and the words for that. Only Fast DDS is known. Launch files import
-this too: it needs no ROS until it is asked what is in force.
+"""Knowledge of the package about the middleware: whether the environment makes it share memory with
+other processes, and the messages about that. Only Fast DDS is known. Launch files import this file
+too: it needs no ROS until the settings in force are requested.
 
 A process that is killed or stopped inside its `publish` keeps the lock of every port in shared
-memory that it was writing to, and whoever writes there next waits: docs/middleware.md.
+memory that it was writing to, and the next writer waits there: docs/middleware.md.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-# The variables that name its profile: version 3 reads the first one, and 2, of these distributions,
-# the other.
+# Variables that name the profile of Fast DDS: the first for version 3, the second for version 2,
+# which these distributions have.
 PROFILES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 _VERSION_2 = ("humble", "jazzy")
-# The variables that keep discovery on this computer, and the values by which they do.
+# Variables that keep discovery on this computer, and the values by which they do.
 LOCAL_ONLY = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_LOCALHOST_ONLY": "1"}
-# The transports of a process whose profile names none.
+# Variable with the transports of a process whose profile names none.
 BUILTIN = "FASTDDS_BUILTIN_TRANSPORTS"
 
 # Participants that the first announcements do not bring together discover one another at a periodic
-# one. Its period in Fast DDS, where no profile gives another, and what is added to it, [s]; and how
-# long discovery takes with another middleware, [s].
-ANNOUNCEMENT_PERIOD, DISCOVERY_MARGIN, OTHER_DISCOVERY = 3.0, 0.5, 1.0
+# announcement.
+ANNOUNCEMENT_PERIOD = 3.0  # period of announcements in Fast DDS, unless a profile sets it [s]
+DISCOVERY_MARGIN = 0.5  # added to the period [s]
+OTHER_DISCOVERY = 1.0  # duration of discovery with another middleware [s]
 
-# For messages: its name, what sharing memory does, and what ends that.
+# Parts of messages: the name, the effect of shared memory, and the remedies.
 NAME = "Fast DDS"
 SHARES_MEMORY = (
     f"{NAME} uses shared memory: a process that joins, is stopped or is killed can delay the others"
@@ -47,14 +48,14 @@ SET_LOCAL_PROFILE = (
 
 @dataclass(frozen=True)
 class Transports:
-    """What the environment tells the middleware of its transports.
+    """Settings of the environment for the middleware's transports.
 
     Attributes:
         profile: path of the profile; empty without one.
-        profile_text: its content; None if it cannot be read.
+        profile_text: content of the profile; None if it cannot be read.
         local_only: the variable that keeps discovery on this computer, with its value; empty if
             none does.
-        builtin_transports: what the environment asks for; empty for the default.
+        builtin_transports: transports that the environment requests; empty for the default.
     """
 
     profile: str = ""
@@ -76,8 +77,8 @@ class Transports:
 
 
 def use_udp() -> None:
-    """Has Fast DDS share no memory in this process, unless the environment or a profile tells it
-    which transports to use; before the first node is made."""
+    """Keeps Fast DDS from sharing memory in this process, unless the environment or a profile
+    selects the transports; call before the first node is made."""
     os.environ.setdefault(BUILTIN, "UDPv4")
 
 
@@ -93,12 +94,12 @@ def use_loopback(profile: Path) -> None:
 
 
 def profile_variable() -> str:
-    """Which of `PROFILES` is read in the ROS distribution of this environment."""
+    """The variable of `PROFILES` that this ROS distribution reads."""
     return PROFILES[1] if os.environ.get("ROS_DISTRO") in _VERSION_2 else PROFILES[0]
 
 
 def transports() -> Transports | None:
-    """What the environment of this process tells; None if the middleware is another."""
+    """Transport settings of this process's environment; None if the middleware is another."""
     from rclpy.utilities import get_rmw_implementation_identifier  # noqa: PLC0415
 
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
@@ -113,7 +114,7 @@ def transports() -> Transports | None:
 
 
 def longest_discovery() -> float:
-    """How long a new participant may take to discover those that are there, [s]."""
+    """Longest time that a new participant needs to discover the present participants [s]."""
     settings = transports()
     if settings is None:
         return OTHER_DISCOVERY
@@ -138,7 +139,7 @@ def _announcement_period(profile: str) -> float | None:
 
 
 def shared_memory_found() -> str:
-    """That the middleware shares memory, why, and the remedy, in words; empty if it does not."""
+    """Message that the middleware shares memory, with reason and remedy; empty if it does not."""
     settings = transports()
     if settings is None or not settings.shared_memory:
         return ""
@@ -149,7 +150,7 @@ def shared_memory_found() -> str:
 
 
 def _user_transports(profile: str) -> set[str] | None:
-    """Types of the transports that replace the builtin ones; None if those stay."""
+    """Types of the transports that replace the builtin transports; None if these stay."""
     try:
         elements = list(ElementTree.fromstring(profile).iter())
     except ElementTree.ParseError:

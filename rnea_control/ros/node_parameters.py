@@ -3,9 +3,9 @@
 The node must be made with `automatically_declare_parameters_from_overrides=True`: that is the
 public way to learn of parameters that the user set but no table knows, such as a misspelled one.
 
-The controller publishes the values in force, of the robot, its limits and the hand-over, for the
-sentinel: all of them, latched, when it is configured and at every change, so that a sentinel that
-starts later knows them too.
+The controller publishes its values of the robot, its limits and the hand-over for the sentinel: all
+of them, latched, when it is configured and at every change. A sentinel that starts later receives
+them too.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from rnea_control.parameters import table
 from rnea_control.parameters.allowed_value import allowed_values
 from rnea_control.parameters.parameter import GivenParameters, Parameter, Parameters, expand
 
-# The parameters that rclpy itself declares.
+# Parameters that rclpy itself declares.
 BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
-# Parameters that must be equal on both sides, whatever the sentinel's own section says.
+# Parameters that must be equal on both sides, even if the sentinel's own section sets them.
 HANDOVER = tuple(row.name for row in table.HANDOVER)
-# Of the controller's node.
+# Topic of the controller's node with its parameters in force.
 IN_FORCE = "parameters_in_force"
-# How long a controller may be away, on hardware and in simulated time, [s]; and how many times
-# longer commands may be missing.
-LEASE, SIMULATED_LEASE, TIMEOUT_SHARE = 0.01, 0.1, 1.5
-# Values that a message of a controller may have: a hundred for each of a hundred joints.
+LEASE = 0.01  # default of command_lease on hardware: time that a controller may be absent [s]
+SIMULATED_LEASE = 0.1  # default of command_lease in simulated time [s]
+TIMEOUT_SHARE = 1.5  # default of command_timeout, as a multiple of command_lease
+# Upper bound of the values in a controller's message: a hundred for each of a hundred joints.
 MOST_IN_FORCE = 10_000
 
 
 class NodeParameters:
     """The parameters of one node.
 
-    While they are in use, a change is taken only once everything has been made from the whole new
-    set: a change that is answered as successful is in force.
+    While they are in use, a change is accepted only after the settings have been made from the
+    whole new set: a change that is answered as successful is in force.
 
     Args:
         node: the node.
         table: its parameters.
-        in_use: whether they are; then only those marked live may change.
-        remedy: what the user must do to change any other one.
-        prepare: makes the settings from a set of values, and puts none in force; its errors refuse
+        in_use: returns True while the parameters are in use; then only live ones may change.
+        remedy: what the user must do to change a parameter that is not live.
+        prepare: makes the settings from a set of values, without applying them; its errors refuse
             the set.
-        apply: puts the settings in force, in the same callback of the executor.
+        apply: applies the settings, in the same callback of the executor.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class NodeParameters:
         self._known[name] = parameter
 
     def take(self, values: Mapping[str, Any]) -> None:
-        """Sets the values that another node has in force, also of parameters that are not live.
+        """Sets the values in force in another node, also of parameters that are not live.
 
         Raises:
             ParameterError: they are refused.
@@ -130,8 +130,8 @@ class NodeParameters:
             raise ParameterError(result.reason)
 
     def allowed(self, wanted: GivenParameters, allows: Callable[[GivenParameters], bool]) -> str:
-        """The beginning of a refusal: the values nearest to the wanted ones that `allows` finds
-        right; empty if there are none."""
+        """Beginning of a refusal: the values nearest to the wanted values that `allows` accepts;
+        empty if there are none."""
 
         def is_allowed(values: Mapping[str, Any]) -> bool:
             try:
@@ -159,10 +159,10 @@ class NodeParameters:
         return SetParametersResult(successful=True)
 
     def _is_known(self, name: str, value: Any) -> bool:
-        """Whether the table has this parameter, which may take this value now.
+        """True if the table has this parameter, after checking that it may take this value now.
 
         Raises:
-            ParameterError: it may not.
+            ParameterError: the value is invalid, or may not be set now.
         """
         fixed = self._in_use() and not self._taking
         if name == "use_sim_time" and fixed and value != self._node.get_parameter(name).value:
@@ -210,7 +210,14 @@ def _shared_names(joints: Sequence[str]) -> list[str]:
 def parameters_in_force(
     node: str, parameters: Parameters, joints: Sequence[str], simulated: bool
 ) -> ParameterEvent:
-    """The message of a controller, by its full name; `simulated`: whether its time is."""
+    """Message with the parameters in force of a controller.
+
+    Args:
+        node: full name of the controller's node.
+        parameters: its parameters.
+        joints: joint names.
+        simulated: True if its time is simulated.
+    """
     values = {name: parameters[name] for name in _shared_names(joints)}
     values |= zip(HANDOVER, handover_times(parameters, simulated), strict=True)
     changed = [RosParameter(name, value=value).to_parameter_msg() for name, value in values.items()]
@@ -221,7 +228,8 @@ def values_in_event(event: ParameterEvent, joints: Sequence[str]) -> dict[str, A
     """The values in the message of a controller of these joints, by name, checked by the table.
 
     Raises:
-        ParameterError: it lacks one, has one that is none of these, or a value that is not allowed.
+        ParameterError: the message lacks a parameter, has an unknown parameter, or an invalid
+            value.
     """
     count = len(event.changed_parameters)
     if count > MOST_IN_FORCE:
@@ -230,7 +238,7 @@ def values_in_event(event: ParameterEvent, joints: Sequence[str]) -> dict[str, A
     for each in event.changed_parameters:
         try:
             given[each.name] = RosParameter.from_parameter_msg(each).value
-        except (TypeError, ValueError) as error:  # a type that is none
+        except (TypeError, ValueError) as error:  # an invalid type
             raise ParameterError(f"its value of {quoted(each.name)} is none: {error}") from error
     if "joints" in given and given["joints"] != list(joints):
         raise ParameterError(f"its joints are {_words(given['joints'])}")

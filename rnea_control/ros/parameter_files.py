@@ -1,7 +1,7 @@
-"""The sections that YAML files of parameters have for nodes.
+"""Sections of YAML parameter files, by node.
 
-The sentinel takes the controller's values where it has none of its own, so that one file, written
-for the controller, serves both. ROS ignores a section for another node without a word.
+The sentinel takes the controller's values where its own section has none. So one file, written for
+the controller, serves both. ROS silently ignores a section for another node.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ LONGEST_PATH = 500  # characters of a file's path that a message repeats
 
 
 def section_of(node: str, arguments: Sequence[str]) -> dict[str, object]:
-    """The parameters of a node in all `--params-file` of a command line, the last one wins.
+    """The parameters of a node in all `--params-file` of a command line; the last file wins.
 
     Args:
-        node: its full name.
-        arguments: of the process.
+        node: full name of the node.
+        arguments: command line of the process.
     """
     values: dict[str, object] = {}
     for _, names, keys, value in _entries(arguments):
@@ -34,8 +34,13 @@ def section_of(node: str, arguments: Sequence[str]) -> dict[str, object]:
 
 
 def missing_section(node: str, arguments: Sequence[str]) -> str:
-    """That all `--params-file` of a command line are for other nodes, in a sentence; empty if one
-    has a section for this node, or none is given. Arguments as of `section_of`."""
+    """Message that all `--params-file` of a command line are for other nodes; empty if a file has a
+    section for this node, or if no file is given.
+
+    Args:
+        node: full name of the node.
+        arguments: command line of the process.
+    """
     files: dict[str, None] = {}
     others: dict[str, None] = {}
     for path, names, _, _ in _entries(arguments):
@@ -67,7 +72,7 @@ def _entries(
 def _leaves(
     content: object, keys: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """What is in nested mappings, with the keys that lead there."""
+    """The values in nested mappings, each with the keys of its path."""
     if not isinstance(content, dict):
         yield keys, content
         return
@@ -76,7 +81,7 @@ def _leaves(
 
 
 def _matches(keys: Sequence[str], node: str) -> bool:
-    """Whether keys stand for a node: `*` is one part of its name, `**` any number."""
+    """True if keys match the name of a node: `*` is one part of the name, `**` any number."""
     parts = [
         "(/[^/]+)*" if part == "**" else "/[^/]+" if part == "*" else "/" + re.escape(part)
         for part in "/".join(key.strip("/") for key in keys).split("/")

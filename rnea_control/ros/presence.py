@@ -1,16 +1,16 @@
-"""`Presence`: whether a process is the only one that has a node of a name.
+"""`Presence`: checks that a process is the only one that has a node of a name.
 
 A second start of a launch file gives a second controller and a second sentinel of the same names.
-Both would command the arm, and both would answer each request. So a node says on its topic
-`~/process`, latched, that it is there, and where; a node that starts listens there first, and does
-not start beside one that lives.
+Both would command the arm, and both would answer each request. So a node publishes its presence and
+its process on its topic `~/process`, latched. A node that starts subscribes to this topic first,
+and does not start beside a living one.
 
 A process that was killed stays in the graph for as long as its participant's lease, 20 s with
 Fast DDS, but sends no latched message any more: a publisher that is listed and does not answer
 within `ANSWER` is dead. A process that is stopped (SIGSTOP) does not answer either.
 
-Of two that start at the same moment, the one whose participant has the lower GID goes on, once the
-other one has gone.
+If two processes start at the same moment, the one whose participant has the lower GID continues,
+after the process with the higher GID has ended.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from rnea_control.ros.rcl_calls import own_gid
 
 TOPIC = "~/process"
 STARTING, STARTED = "starting", "started"
-# As `LATCHED`, but for several publishers at once.
+# Like `LATCHED`, but for several publishers at once.
 FROM_SEVERAL = QoSProfile(
     depth=32, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-# How long a living one may take to send its latched message once it is discovered, [s].
+# Longest time of a living process to send its latched message after it is discovered [s].
 ANSWER = 1.0
-# How long one that goes first waits until the other one, which starts too, has gone, [s].
+# Longest wait of the process that has precedence for the end of a process that starts too [s].
 LONGEST_TIE = 5.0
-# Between looks, [s].
+# Time between two looks at the graph [s].
 LOOK = 0.02
-LONGEST_SILENT = 1.0  # wait that the log does not mention [s]
+LONGEST_SILENT = 1.0  # longest wait that is not logged [s]
 
 
 class Presence:
     """The process of a node among those of the same name.
 
     Args:
-        node: which says that it is starting from now on.
+        node: node that publishes from now on that it is starting.
 
     Attributes:
         dead: participants that were listed at the start, and did not answer.
@@ -61,8 +61,8 @@ class Presence:
         self._born, self._discovery = time.monotonic(), longest_discovery()
         self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, LATCHED)
         self._where = f"process {os.getpid()} on {socket.gethostname()}"
-        # Until it is known whether messages have the GIDs of the graph: with Cyclone DDS they have
-        # not, and neither has this one.
+        # Until messages are known to have the GIDs of the graph. With Cyclone DDS they do not have
+        # these GIDs, and this process is identified by its number and host instead.
         self._own = self._where.encode()
         self._named = False
         self.dead: frozenset[bytes] = frozenset()
@@ -70,8 +70,8 @@ class Presence:
         self._say(STARTING)
 
     def rival(self) -> str:
-        """Why this process must not start: another living one of the same name, and where it runs.
-        Empty without one. The first call waits until all must have answered."""
+        """Why this process must not start: another living process of the same name, and where it
+        runs. Empty without a rival. The first call waits until all rivals must have answered."""
         if self._alone:
             return ""
         left = self._born + self._discovery - time.monotonic()
@@ -109,7 +109,8 @@ class Presence:
             listed = {each: listed.get(each, now) for each in there}
             if found := self._objection(others):
                 return found
-            # Without names it is listed itself, and who answers is not told from who is listed.
+            # Without GIDs this process is listed itself, and senders cannot be matched with
+            # listed publishers.
             rivals = len(there) - (not self._named)
             listed_yet = any(each in there for each in others) if self._named else rivals > 0
             ties = now - began < LONGEST_TIE and len(others) > 0 and listed_yet
@@ -136,7 +137,7 @@ class Presence:
         name = self._node.get_fully_qualified_name()
         for who, status in others.items():
             if status.message == STARTING and who > self._own:
-                continue  # that one does not start
+                continue  # the participant with the higher GID does not start
             also = "starts at the same moment" if status.message == STARTING else "runs"
             gid = f", participant {who.hex()}" if len(who) < len(self._where) else ""
             return (

@@ -1,4 +1,4 @@
-"""A process that runs a ROS node: it says how far its first start has come, writes output that
+"""A process that runs a ROS node: it reports the progress of its first start, writes output that
 never blocks it, and ends in order on SIGINT, SIGTERM and SIGHUP. A process that an arm depends on
 ignores SIGHUP: a closed terminal is no wish to let the arm fall.
 
@@ -6,7 +6,7 @@ The signal handlers of rclpy shut its context down at once, and with it every pu
 controller could no longer leave a safe torque behind. Here a signal only asks the main loop to end.
 
 The log calls of rclpy keep the lock of the interpreter while they write. A terminal that is paused,
-or a pipe that nobody reads, would then stop every thread, and an arm would be left with its last
+or a pipe without a reader, would then stop every thread, and an arm would be left with its last
 torque.
 """
 
@@ -41,12 +41,14 @@ from rnea_control.ros.rclpy_internals import RCLError
 N = TypeVar("N", bound=Node)
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Between the lines of the log, [s].
+# Shortest time between two lines of the log about the first start [s].
 LOG_PERIOD = 5.0
-STDIN, STDOUT, STDERR = 0, 1, 2
-# How long the end of the process waits for a reader to take the last lines, [s].
+STDIN = 0  # file descriptor
+STDOUT = 1  # file descriptor
+STDERR = 2  # file descriptor
+# Longest wait at the end of the process for a reader to take the last lines [s].
 LONGEST_END = 1.0
-# How long a signal waits until the main loop sees it, [s].
+# Longest time until the main loop sees a signal [s].
 LONGEST_WAIT = 0.25
 
 
@@ -54,11 +56,11 @@ def run(name: str, module: str, node_class: str) -> int:
     """Runs an executable until SIGINT, SIGTERM or SIGHUP.
 
     Args:
-        name: of its node, unless it is remapped.
-        module: that has the node's class; imported only once the log can tell that kernels are
-            compiled.
-        node_class: the name of that; it has `begin`; `end`, which is called at the signal with a
-            function that runs callbacks for a while, and the one of `ros_process`; and
+        name: default name of the node, which may be remapped.
+        module: module with the node's class; imported only after the log can report that kernels
+            are compiled.
+        node_class: name of the node's class. It has `begin`; `end`, called at the signal with a
+            function that runs callbacks for a while and the `EndSignals` of `ros_process`; and
             `needed_for`, why the process must outlive its terminal, empty if it need not.
 
     Raises:
@@ -84,7 +86,7 @@ def run(name: str, module: str, node_class: str) -> int:
 
 
 def _outlives_terminal(node: Any) -> bool:
-    """Whether the process ignores SIGHUP now; logged at most once a second."""
+    """True if the process ignores SIGHUP now; logged at most once a second."""
     why = node.needed_for
     if why:
         node.get_logger().warning(
@@ -95,11 +97,11 @@ def _outlives_terminal(node: Any) -> bool:
 
 
 class EndSignals:
-    """The signals that ask the process to end; calling it says whether to go on.
+    """The signals that ask the process to end; calling it returns True while the process continues.
 
     Attributes:
-        count: signals so far, without ignored ones.
-        outlives_terminal: called at each SIGHUP, in the main loop; true if that is to be ignored.
+        count: number of signals so far, without ignored ones.
+        outlives_terminal: called at each SIGHUP, in the main loop; True if SIGHUP is ignored.
     """
 
     def __init__(self) -> None:
@@ -107,14 +109,14 @@ class EndSignals:
         self.outlives_terminal: Callable[[], bool] = lambda: False
 
     def receive(self, number: int, frame: object) -> None:
-        """The handler of all of them."""
+        """Handler of all these signals."""
         if number == signal.SIGHUP:
             self._hangups += 1
         else:
             self.count += 1
 
     def __call__(self, most: int = 1) -> bool:
-        """Whether fewer signals than `most` have come, and rclpy runs."""
+        """True if fewer signals than `most` have come, and rclpy runs."""
         hangups, self._hangups = self._hangups, 0
         if hangups and not self.outlives_terminal():
             self.count += hangups
@@ -123,15 +125,15 @@ class EndSignals:
 
 @contextmanager
 def ros_process(arguments: list[str] | None = None) -> Iterator[EndSignals]:
-    """Sets rclpy up and takes it down; gives the function that says whether to go on: until the
-    first signal, or until as many as its argument says.
+    """Sets rclpy up and takes it down; yields the `EndSignals` of the process, to be called for
+    whether to continue.
 
     Args:
         arguments: the command line; the process's own by default.
 
     Raises:
-        SystemExit: rclpy does not start, for example over a YAML file that cannot be read; its
-            message says why.
+        SystemExit: rclpy does not start, for example because of an unreadable YAML file; the
+            message has the reason.
     """
     open_standard_streams()
     signals = EndSignals()
@@ -151,7 +153,7 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[EndSignals]:
     finally:
         rclpy.try_shutdown()
         for number, handler in previous.items():
-            # One more, as of a launch file beside a terminal's, ends no process that is ending.
+            # A further signal, as from a launch file beside a terminal's, does not disturb the end.
             signal.signal(number, signal.SIG_IGN if signals.count else handler)
         gc.freeze()  # Python would look for garbage before it ends, for a tenth of a second or two
 
@@ -164,7 +166,7 @@ def log_folder() -> Path:
 
 
 def _takes_files(folder: Path) -> bool:
-    """Whether files can be written to a folder, which is made for that where it is missing."""
+    """True if files can be written to a folder, which is created if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -186,7 +188,7 @@ def build(node_class: Callable[[], N]) -> N:
     except RneaControlError as error:
         reason = error.with_code
     except (ValueError, ParameterUninitializedException) as error:  # Humble's is the latter
-        # rclpy cannot declare a parameter that a YAML file sets to [], as that tells no type.
+        # rclpy cannot declare a parameter that a YAML file sets to [], which has no type.
         reason = (
             f"{error}. Does the YAML file set a parameter to [] or leave it empty? Leave the "
             "parameter out instead"
@@ -196,13 +198,13 @@ def build(node_class: Callable[[], N]) -> N:
 
 @contextmanager
 def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Iterator[None]:
-    """Modules that are imported in this context have their kernels compiled side by side, if these
-    are not on disk. The log tells how far that has come, and so does /diagnostics once a second.
+    """Compiles the kernels of modules imported in this context side by side, unless they are on
+    disk. The progress is logged, and published on /diagnostics once a second.
 
     Args:
-        name: of the node that is to start, unless it is remapped.
-        going_on: whether the process is to go on.
-        modules: all that are imported.
+        name: default name of the node that starts, which may be remapped.
+        going_on: returns True while the process continues.
+        modules: all modules that are imported.
 
     Raises:
         SystemExit: the process is to end.
@@ -234,8 +236,8 @@ def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Itera
 
 
 def open_standard_streams() -> None:
-    """Opens /dev/null in place of a standard stream that is closed, as of a daemon that was started
-    by `>&-`. Else the next file or socket gets its number, and the lines of the log go there."""
+    """Opens /dev/null in place of a closed standard stream, such as that of a daemon started by
+    `>&-`. Otherwise the next file or socket gets its number, and receives the lines of the log."""
     for stream in (STDIN, STDOUT, STDERR):
         try:
             os.fstat(stream)
@@ -245,10 +247,10 @@ def open_standard_streams() -> None:
 
 @contextmanager
 def unblocked_output() -> Iterator[None]:
-    """Puts a pipe, which drops what it has no room for, and a `cat` before stdout and stderr.
+    """Puts a pipe and a `cat` before stdout and stderr; a full pipe drops further output.
 
-    What is dropped on the console is still in the log file and on /rosout. The child processes end
-    with this one.
+    Output dropped on the console is still in the log file and on /rosout. The `cat` processes end
+    with this process.
     """
     open_standard_streams()
     if os.isatty(STDERR):  # which rcutils cannot see any more
@@ -261,7 +263,7 @@ def unblocked_output() -> Iterator[None]:
 def _unblocked(stream: int) -> Iterator[None]:
     destination = os.dup(stream)
     source, pipe = os.pipe()
-    # In a session of its own no Ctrl-C ends it before this process.
+    # In a session of its own, the `cat` is not ended by Ctrl-C before this process.
     cat = subprocess.Popen(["cat"], stdin=source, stdout=destination, start_new_session=True)
     os.close(source)
     os.set_blocking(pipe, False)
@@ -272,6 +274,6 @@ def _unblocked(stream: int) -> Iterator[None]:
     finally:
         os.dup2(destination, stream)  # closes the pipe, which ends the cat
         os.close(destination)
-        # It goes on by itself once it can; a further Ctrl-C ends only this wait.
+        # The `cat` ends by itself once it can write; a further Ctrl-C ends only this wait.
         with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             cat.wait(LONGEST_END)

@@ -1,8 +1,8 @@
-"""Publishers of a topic, told apart by their GIDs.
+"""Publishers of a topic, identified by their GIDs.
 
 A node's name is for people: two nodes may have the same one. A GID is unique. Its first bytes are
-those of the DDS participant, of which a process has one for each context: what a process says on
-one topic and what it says on another can be told to be from the same one.
+the GID of the DDS participant, of which a process has one for each context. So messages of one
+process on two topics can be recognized as from the same process.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from rclpy.node import Node
 
 from rnea_control.ros.rcl_calls import GID_SIZE, PARTICIPANT_SIZE
 
-# What rmw calls a node of which it has discovered the publisher only, so far.
+# Name that rmw gives to a node of which only the publisher has been discovered so far.
 UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
 
 def participant(gid: bytes) -> bytes:
-    """The participant that a publisher with this GID belongs to; only where messages have the GIDs
-    of the graph (`Proof.BY_GID`)."""
+    """The participant of a publisher with this GID; valid only where messages have the GIDs of the
+    graph (`Proof.BY_GID`)."""
     return gid[:PARTICIPANT_SIZE]
 
 
@@ -30,7 +30,7 @@ def gid_of(endpoint: Any) -> bytes:
 
 def publishers_of(node: Node, topic: str) -> dict[bytes, str]:
     """The full names of the nodes that publish on a topic, by the GIDs of their publishers; empty
-    names for those that are not known yet."""
+    for a name that is not known yet."""
     return {
         gid_of(info): ""
         if info.node_name == UNKNOWN
@@ -45,5 +45,5 @@ def publisher_names(node: Node, topic: str) -> list[str]:
 
 
 def described(name: str, gid: bytes) -> str:
-    """A publisher for a message to people."""
+    """Name and GID of a publisher, for a message to users."""
     return f"{name or 'a node of unknown name'} (GID {gid.hex()})"

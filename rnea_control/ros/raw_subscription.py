@@ -1,11 +1,11 @@
-"""Subscriptions that one thread waits on by itself, for serialized messages.
+"""Subscriptions for serialized messages, each with a thread that waits on this subscription only.
 
 rclpy's executors rebuild their wait set from all entities of a node for every message, which costs
 several times what the message does.
 
-The subscription is in a context, and so has a DDS participant, of its own. All that comes to one
-participant over shared memory goes through one port and one thread: behind a long trajectory, or
-while a process that writes one is preempted, a state would wait for milliseconds.
+The subscription has its own context, and so its own DDS participant. All messages to one
+participant over shared memory pass one port and one thread: behind a long trajectory, or while a
+process that writes one is preempted, a state would wait for milliseconds.
 """
 
 from __future__ import annotations
@@ -37,28 +37,30 @@ def _raised(error: Exception) -> None:
 
 
 class RawSubscription:
-    """Takes the messages of a topic as bytes, in the thread that asks for them.
+    """Takes the messages of a topic as bytes, in the thread that calls it.
 
-    Where rcl cannot be called by address, an executor of its own takes them in that thread, which
-    does not tell who has sent them.
+    Where rcl cannot be called by address, an executor takes the messages in that thread, without
+    their publishers.
 
     Args:
-        node: in whose name and domain it is, and whose remappings it obeys; no executor sees it.
-        message_type, topic, qos: as of `Node.create_subscription`.
-        beside: the same of further subscriptions; their messages end a wait, too.
-        own_context: whether it has one; else it is in the node's, where others are known at once.
-        visible: whether `ros2 node list`, `ros2 node info` and rqt_graph show the node that
+        node: node that gives name, domain and remappings; no executor sees the subscription.
+        message_type: message type of the topic.
+        topic: name of the topic.
+        qos: QoS profile.
+        beside: type, topic and QoS of further subscriptions; their messages end a wait, too.
+        own_context: True for a context of its own; else the node's, which knows others at once.
+        visible: True if `ros2 node list`, `ros2 node info` and rqt_graph show the node that
             subscribes; the name of a hidden one begins with an underscore.
 
     Attributes:
-        node: that one.
-        name: the full name of the node that subscribes.
-        table: addresses for machine code that takes the messages in its place; None where that is
-            not proven to do as rclpy does.
-        names_publishers: whether messages tell who has sent them, and do not only tell publishers
-            apart.
-        on_failure: called with what rcl answers where it does not take a message, unless the
-            context is shut down; raises it if nobody has set another function.
+        node: the node of the arguments.
+        name: full name of the node that subscribes.
+        table: addresses for machine code that takes the messages instead; None where they are not
+            proven to give the results of rclpy.
+        names_publishers: True if messages carry the graph's GIDs of their publishers; False if
+            publishers can be distinguished at most.
+        on_failure: called with the error of rcl if a message is not taken, unless the context is
+            shut down; raises the error unless another function is set.
     """
 
     def __init__(
@@ -113,12 +115,12 @@ class RawSubscription:
         return keep if TELLS_INFO else lambda message: keep(message, {})
 
     def take(self, timeout: float) -> Taken | None:
-        """The next message; None after `timeout`, [s], and once the context is shut down. Where
-        there are further subscriptions, None as well when one of their messages has come, and at
-        times without a reason."""
+        """The next message; None after `timeout` [s], and once the context is shut down. With
+        further subscriptions, None also when one of their messages has come, and at times without
+        a reason."""
         table = self.table
         if table is not None:
-            # The middleware tells of a message a moment after it can be taken.
+            # The middleware signals a message a moment after it can be taken.
             end, several = time.monotonic() + timeout, len(self._subscriptions) > 1
             come, left = table.wait(0.0), timeout
             while (taken := self.poll()) is None and not (come and several) and left > 0.0:
@@ -138,8 +140,8 @@ class RawSubscription:
             self.on_failure(error)
 
     def poll(self, index: int = 0) -> Taken | None:
-        """The next message, of a further subscription if it is counted from 1; None if none
-        waits."""
+        """The next message of a subscription; index 0 is the topic's, further ones count from 1.
+        None if no message waits."""
         try:
             if self.table is not None:
                 return self.table.take(index)
@@ -153,24 +155,24 @@ class RawSubscription:
         return waiting.popleft() if waiting else None
 
     def beside(self) -> Iterator[tuple[int, Taken]]:
-        """The messages that wait of the further subscriptions, each with the number of its
+        """The waiting messages of the further subscriptions, each with the index of its
         subscription, from 1 on."""
         for index in range(1, len(self._subscriptions)):
             while (taken := self.poll(index)) is not None:
                 yield index, taken
 
     def publishers_of(self, topic: str) -> dict[bytes, str] | None:
-        """Who publishes on a topic, by GID, as `publishers_of` of publishers.py; None if
-        messages do not tell that."""
+        """Names of the nodes that publish on a topic, by the GIDs of their publishers; None if
+        messages do not carry these GIDs."""
         topic = self.node.resolve_topic_name(topic)
         return publishers_of(self._node, topic) if self.names_publishers else None
 
     def publishers(self) -> int:
-        """How many publishers it is matched with."""
+        """Number of publishers that the subscription is matched with."""
         return publisher_count(self._node, self._subscriptions[0])
 
     def destroy(self) -> None:
-        """Takes the subscription down; nobody may be waiting for it."""
+        """Destroys the subscription; no thread may be waiting for it."""
         if self.table is not None:
             self.table.destroy()
         else:

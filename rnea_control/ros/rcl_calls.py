@@ -1,17 +1,20 @@
-"""Calls of rcl by address, for machine code and for what rclpy does not hand on.
+"""Calls of rcl by address, for machine code and for data that rclpy does not hand on.
 
 No other file knows how.
 
-rclpy gives a message's bytes and its publisher's count of it, not who that was. rcl has both in the
-message's information. Two layouts are assumed, the same from Humble on: that of
-rcl_serialized_message_t, and that an rmw_message_info_t has the count at byte 16 and the GID of the
-publisher from byte 40 on. Who waits for messages waits for a semaphore, which the middleware raises
-as they come: rcl's own wait gathers all subscriptions anew each time, and has to look at each of
-them afterwards. `takes_like_rclpy` proves all this in the process that uses it: where it finds a
-difference, or rclpy has no addresses, an executor takes messages, which tell no publisher.
+rclpy gives a message's bytes and its publisher's count of it, but not its publisher. rcl has both
+in the message's information. Two layouts are assumed, unchanged since Humble:
 
-With Cyclone DDS a message counts nothing, and its GID is another than the graph has for that
-publisher (`Proof.APART`).
+- of rcl_serialized_message_t;
+- of rmw_message_info_t: the count at byte 16, the GID of the publisher from byte 40 on.
+
+A thread that waits for messages waits for a semaphore, which the middleware raises as they come.
+rcl's own wait gathers all subscriptions anew each time, and has to look at each of them afterwards.
+`takes_like_rclpy` proves all this in the process that uses it. If it finds a difference, or rclpy
+has no addresses, an executor takes the messages, without their publishers.
+
+With Cyclone DDS a message has no count, and its GID differs from the graph's GID of that publisher
+(`Proof.APART`).
 """
 
 from __future__ import annotations
@@ -42,36 +45,55 @@ from rnea_control.jit.linking import c_address, call_c, copy_bytes
 from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, publisher_count
 
-# Words of an rcl_serialized_message_t, and of an rmw_message_info_t.
-_BUFFER, _LENGTH, _CAPACITY, _MESSAGE_WORDS = 0, 1, 2, 8
-_COUNT, _GID, _INFO_WORDS = 2, 5, 64  # it has 9 to 12
-GID_SIZE = 16  # bytes that tell publishers apart; some distributions have more, which are zero
-PARTICIPANT_SIZE = 12  # of these, bytes that all publishers of one participant have
+# Words of an rcl_serialized_message_t.
+_BUFFER = 0  # address of the data
+_LENGTH = 1  # size of the data [bytes]
+_CAPACITY = 2  # size of the buffer [bytes]
+_MESSAGE_WORDS = 8  # room for the structure
+# Words of an rmw_message_info_t.
+_COUNT = 2  # the publisher's count of the message
+_GID = 5  # first word of the publisher's GID
+_INFO_WORDS = 64  # room for the structure, which has 9 to 12 words
+GID_SIZE = 16  # bytes that identify a publisher; some distributions have more, which are zero
+PARTICIPANT_SIZE = 12  # leading bytes of a GID that all publishers of one participant share
 _GID_WORDS = 8  # room for an rmw_gid_t: an address, then the GID
-# Room for a message at first; rcl makes more where it is needed.
+# Initial room for a message [bytes]; rcl makes more where it is needed.
 _ROOM = 4096
-# How long the proof waits for its own message, [s].
+# Longest wait of the proof for its own message [s].
 _LONGEST_PROOF = 1.0
 
-# The entries of the array of a `RclTable`: addresses of functions, of their arguments, and of the
-# array itself; how many subscriptions there are; then what functions read and write: a timespec,
-# the command, the messages that were taken, and what tells of the last one.
-WAIT, TRY, TAKE, PUBLISH, TRIGGER, CLOCK = range(6)
-SEMAPHORE, PUBLISHER, GUARD, HERE, COUNT, SUBSCRIPTIONS = range(6, 12)
-MOST_SUBSCRIPTIONS = 6
-TIME = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
-COMMAND = TIME + 2
-MESSAGES = COMMAND + _MESSAGE_WORDS
-# Machine code takes states into the first two messages in turn; all else goes to the last one.
-BESIDE, _MESSAGES = 2, 3
-INFO = MESSAGES + _MESSAGES * _MESSAGE_WORDS
-TABLE = INFO + _INFO_WORDS
-# What rcl answers.
-OK, TAKE_FAILED = 0, 401
-_MONOTONIC, _REALTIME = 1, 0
+# Entries of the array of a `RclTable`. First the addresses of functions.
+WAIT = 0  # sem_clockwait
+TRY = 1  # sem_trywait
+TAKE = 2  # rcl_take_serialized_message
+PUBLISH = 3  # rcl_publish_serialized_message
+TRIGGER = 4  # rcl_trigger_guard_condition
+CLOCK = 5  # clock_gettime
+# Addresses of the functions' arguments, and the number of subscriptions.
+SEMAPHORE = 6
+PUBLISHER = 7
+GUARD = 8
+HERE = 9  # address of the array itself
+COUNT = 10  # number of subscriptions
+SUBSCRIPTIONS = 11  # first subscription
+MOST_SUBSCRIPTIONS = 6  # room for subscriptions
+# Memory that the functions read and write.
+TIME = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS  # a timespec
+COMMAND = TIME + 2  # the command
+MESSAGES = COMMAND + _MESSAGE_WORDS  # the messages that were taken
+BESIDE = 2  # message for all but states; machine code takes states into messages 0 and 1 in turn
+_MESSAGES = 3  # number of messages
+INFO = MESSAGES + _MESSAGES * _MESSAGE_WORDS  # information of the message taken last
+TABLE = INFO + _INFO_WORDS  # size of the array
+# Results of rcl's functions.
+OK = 0
+TAKE_FAILED = 401  # no message waits
+# Clocks of clock_gettime.
+_MONOTONIC = 1
+_REALTIME = 0
 _SECOND = 1_000_000_000  # [ns]
-_SEMAPHORE_WORDS = 4  # of a sem_t
-_KEPT: list[IntArray] = []  # semaphores: the middleware may raise one that nobody has ended
+_SEMAPHORE_WORDS = 4  # room for a sem_t
+_KEPT: list[IntArray] = []  # semaphores, never freed: the middleware may still raise them
 
 
 class RclUnavailable(Exception):
@@ -82,9 +104,9 @@ class Taken(NamedTuple):
     """A message as it came.
 
     Attributes:
-        data: its bytes.
-        count: its publisher's count of it; None where the middleware has none.
-        publisher: the GID of that; None where it is not known.
+        data: serialized message.
+        count: the publisher's count of the message; None where the middleware has none.
+        publisher: GID of the publisher; None where it is not known.
     """
 
     data: bytes
@@ -93,9 +115,13 @@ class Taken(NamedTuple):
 
 
 class Proof(IntEnum):
-    """What rcl does by address in this process: nothing that is proven; it takes messages as rclpy
-    does, and tells their publishers apart; and tells them by the GIDs that the graph has, of which
-    those of one participant begin alike."""
+    """Proven results of calls of rcl by address in this process:
+
+    - NOTHING: none.
+    - APART: rcl takes messages as rclpy does, and distinguishes their publishers.
+    - BY_GID: in addition, messages carry the GIDs of the graph, which begin alike for all
+      publishers of one participant.
+    """
 
     NOTHING, APART, BY_GID = range(3)
 
@@ -145,7 +171,8 @@ def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL, list[int]]:
 
 
 def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
-    """The addresses of what rclpy then keeps, whoever destroys it, until `pins` is closed."""
+    """Addresses of objects that rclpy then keeps alive until `pins` is closed, even if they are
+    destroyed."""
     try:
         pointers = [int(each.handle.pointer) for each in used]
     except (AttributeError, TypeError, ValueError) as error:
@@ -156,8 +183,7 @@ def _pinned(pins: ExitStack, used: Sequence[Any]) -> list[int]:
 
 
 def own_gid(publisher: Publisher) -> bytes | None:
-    """The GID that the messages of a publisher of this process have; None where rmw does not tell
-    it."""
+    """The GID in the messages of a publisher of this process; None where rmw does not give it."""
     try:
         rcl, _, _ = _libraries()
         with ExitStack() as pins:
@@ -172,10 +198,10 @@ def own_gid(publisher: Publisher) -> bytes | None:
 
 
 def last_error(status: int) -> RCLError:
-    """The error of the last call of rcl in this thread, which rcl forgets then.
+    """The error of the last call of rcl in this thread; clears it in rcl.
 
     Args:
-        status: what the call has answered.
+        status: result of the call.
     """
     rcl, _, _ = _libraries()
     text = rcl.rcutils_get_error_string().text.decode(errors="replace")
@@ -184,21 +210,21 @@ def last_error(status: int) -> RCLError:
 
 
 class RclTable:
-    """What is needed to wait for messages of some subscriptions, to take them and to publish. One
-    thread uses it.
+    """Addresses and memory for waiting for messages of some subscriptions, taking them and
+    publishing. For use by one thread.
 
     Args:
-        subscriptions: those; until `destroy` no one else may take their messages, or be told of
-            them.
-        wake: a guard condition that the middleware triggers at each message, in place of the
+        subscriptions: the subscriptions; until `destroy`, no other code may take their messages or
+            set their callbacks for new messages.
+        wake: guard condition that the middleware triggers at each message, in place of the
             semaphore that `wait` waits for.
 
     Attributes:
-        array: for machine code.
+        array: entries for machine code.
 
     Raises:
-        RclUnavailable: this rclpy has no addresses, its middleware does not tell of messages, or
-            rcl allocates none.
+        RclUnavailable: this rclpy has no addresses, its middleware has no callback for new
+            messages, or rcl allocates no message.
     """
 
     def __init__(
@@ -233,15 +259,15 @@ class RclTable:
         self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + len(pointers)] = pointers
 
     def publish_by(self, publisher: Publisher, command: memoryview, guard: GuardCondition) -> None:
-        """Gives machine code what it publishes.
+        """Gives machine code the publisher, its command and a guard condition.
 
         Args:
-            publisher: of the commands.
-            command: the serialized message that is published, as it is then.
-            guard: a guard condition that machine code may trigger.
+            publisher: publisher of the commands.
+            command: memory of the serialized message, published with its content at that time.
+            guard: guard condition that machine code may trigger.
 
         Raises:
-            RclUnavailable: as above.
+            RclUnavailable: this rclpy has no addresses.
         """
         self._command = np.frombuffer(command, np.uint8)
         self.array[COMMAND + _BUFFER] = self._command.ctypes.data
@@ -249,7 +275,7 @@ class RclTable:
         self.array[PUBLISHER], self.array[GUARD] = _pinned(self._undo, (publisher, guard))
 
     def wait(self, timeout: float) -> bool:
-        """Whether a message has come since the last wait, or comes within `timeout`, [s]. Other
+        """True if a message has come since the last wait, or comes within `timeout` [s]. Other
         Python threads may run meanwhile."""
         return bool(_arrived(self.array, int(1e9 * timeout)))
 
@@ -307,8 +333,8 @@ def nanoseconds(calls: IntArray) -> int:
 
 @inlined
 def arrived(calls: IntArray, timeout: int) -> int:
-    """How many messages have come since the last call, of all subscriptions together, at times one
-    more that was taken already. Waits for the first one, but no longer than `timeout`, [ns]."""
+    """Number of messages that have come since the last call, of all subscriptions together; at
+    times one more, which was taken already. Waits up to `timeout` [ns] for the first message."""
     if call_c(calls[TRY], (calls[SEMAPHORE],)) != 0:
         if timeout <= 0:
             return 0
@@ -318,20 +344,20 @@ def arrived(calls: IntArray, timeout: int) -> int:
             return 0
     count = 1
     while count < 1000 and call_c(calls[TRY], (calls[SEMAPHORE],)) == 0:
-        count += 1  # the rest, where nobody has waited for hours, next time
+        count += 1  # after hours without a wait, the next call counts the rest
     return count
 
 
 @inlined
 def take(calls: IntArray, subscription: int, message: int) -> int:
-    """Takes into a message what waits for a subscription; what rcl answers."""
+    """Takes a subscription's next message into a message of the array; returns rcl's result."""
     of_subscription, into = calls[SUBSCRIPTIONS + subscription], MESSAGES + message * _MESSAGE_WORDS
     return call_c(calls[TAKE], (of_subscription, _at(calls, into), _at(calls, INFO), 0))
 
 
 @inlined
 def count_of(calls: IntArray) -> int:
-    """Its publisher's count of the message that was taken last; -1 without one."""
+    """The publisher's count of the message that was taken last; -1 without one."""
     return calls[INFO + _COUNT]
 
 
@@ -343,8 +369,7 @@ def gid_of(calls: IntArray) -> tuple[int, int]:
 
 @inlined
 def read(calls: IntArray, message: int, into: ByteArray) -> int:
-    """Copies a message that was taken; returns its size, and copies nothing if that is more than
-    there is room for."""
+    """Copies a message that was taken, if it fits into the array; returns its size [bytes]."""
     start = MESSAGES + message * _MESSAGE_WORDS
     size = calls[start + _LENGTH]
     if size <= into.shape[0]:
@@ -354,7 +379,7 @@ def read(calls: IntArray, message: int, into: ByteArray) -> int:
 
 @inlined
 def publish(calls: IntArray) -> int:
-    """Publishes the command as it is now; what rcl answers."""
+    """Publishes the command with its present content; returns rcl's result."""
     return call_c(calls[PUBLISH], (calls[PUBLISHER], _at(calls, COMMAND), 0))
 
 
@@ -370,8 +395,8 @@ _take = kernel("i8(i8[::1], i8, i8)", nogil=True)(take)
 
 @kernel("i8(i8[::1], i8, u1[::1], i8[::1])", nogil=True)
 def _echo(calls: IntArray, timeout: int, data: ByteArray, found: IntArray) -> int:
-    """Publishes, waits and takes; the size of what came, -1 if rcl does not do as expected."""
-    arrived(calls, 0)  # of what was taken before
+    """Publishes, waits and takes; returns the message's size, -1 if rcl does not do as expected."""
+    arrived(calls, 0)  # resets the count of messages that were taken before
     answer = take(calls, 0, 0)
     if answer != TAKE_FAILED or publish(calls) != OK:
         return -1
@@ -387,10 +412,11 @@ def _echo(calls: IntArray, timeout: int, data: ByteArray, found: IntArray) -> in
 
 @cache
 def takes_like_rclpy(domain: int) -> Proof:
-    """Whether a message to oneself comes as rclpy takes it, from the publisher that sent it.
+    """Proves, by messages of the process to itself, that rcl by address takes messages as rclpy
+    does, with their publishers.
 
     Args:
-        domain: in which it is tried.
+        domain: ROS domain of the trial.
     """
     context = Context()
     context.init(domain_id=domain)
@@ -437,7 +463,7 @@ def _proven(node: Node) -> Proof:
                 return Proof.NOTHING
             publishers.append(taken.publisher)
         strangers, *own = publishers
-        # What machine code publishes comes to rclpy and to machine code, as the next message.
+        # The command of machine code arrives in rclpy and in machine code, as the next message.
         read_data, found = np.zeros(_ROOM, dtype=np.uint8), np.zeros(3, dtype=np.int64)
         size = _echo(table.array, round(1e9 * _LONGEST_PROOF), read_data, found)
         echoed = by_rclpy.handle.take_message(UInt64, True)

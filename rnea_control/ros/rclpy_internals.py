@@ -20,17 +20,17 @@ try:
 except ImportError:
     _rclpy = None
 
-# What rclpy raises where a call into rcl fails.
+# Exception that rclpy raises where a call into rcl fails.
 RCLError: type[Exception] = getattr(_rclpy, "RCLError", RuntimeError)
 WaitSet = getattr(_rclpy, "WaitSet", None)
-# The library that is linked to rcl; None where rclpy is another.
+# Path of the library that is linked to rcl; None where rclpy is another.
 LIBRARY: str | None = getattr(_rclpy, "__file__", None)
-# Whether an executor hands on with a message what tells of it; Humble's does not.
+# True if an executor hands on the information of a message; Humble's does not.
 TELLS_INFO = hasattr(Subscription, "CallbackType")
 
 
 def publisher_count(node: Node, subscription: Subscription) -> int:
-    """How many publishers a subscription of a node is matched with."""
+    """Number of publishers that a subscription of a node is matched with."""
     if hasattr(subscription, "get_publisher_count"):
         return int(subscription.get_publisher_count())
     return int(node.count_publishers(subscription.topic_name))

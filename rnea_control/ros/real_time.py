@@ -26,25 +26,42 @@ from rnea_control.parameters.settings import Settings, row
 
 # Lock present and future pages, each when it is first used: otherwise every thread's whole stack
 # would become resident.
-_MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
-_CAP_IPC_LOCK, _CAP_SYS_NICE = 14, 23
-# How much less than the loop's thread others have. The middleware's deliver its messages. Those of
-# them that send again spin while another one holds what they need: at its priority, on every CPU,
-# they would keep it from ever running, and the machine would stand still. No usual tick waits for
-# threads that run Python; but hand-overs do, and these threads too take locks of the middleware,
-# which lend no priority: they must not wait for other programs. Niceness does not do: it counts
-# within a session only (autogroup).
-MIDDLEWARE, SPINNING, PYTHON = 1, 2, 10
+_MCL_CURRENT = 1  # present pages
+_MCL_FUTURE = 2  # future pages
+_MCL_ONFAULT = 4  # when first used
+_CAP_IPC_LOCK = 14  # capability to lock memory
+_CAP_SYS_NICE = 23  # capability to raise priorities
+# Priorities of other threads, below the loop's.
+#
+# The middleware's threads deliver its messages. Its threads that send messages again spin while
+# another thread holds what they need: at the holder's priority, on every CPU, they would keep the
+# holder from ever running, and the machine would stand still.
+#
+# No usual tick waits for Python threads; but hand-overs do. Python threads take locks of the
+# middleware, which lend no priority: they must not wait for other programs. Niceness is not enough:
+# it counts within a session only (autogroup).
+MIDDLEWARE = 1  # threads of the middleware
+SPINNING = 2  # threads of the middleware that may spin
+PYTHON = 10  # threads that run Python
 _SPINNING_THREADS = "dds.asyn"
-# Where real-time threads use a CPU up, Linux gives usual programs 50 ms of each second there,
-# before all of them, the loop too. So a thread of Python that works for more than this part of the
-# time that is watched gives way to usual programs for `REST` after every `WORK`, [s]: briefly, as
-# it may hold a lock that the loop waits for, and in machine code, as it may hold the interpreter's.
-MOST_WORK, WATCHED, WORK, REST = 0.5, 0.25, 0.005, 0.005
-# What `_give_way` calls and hands over; its policies.
-_SCHEDULE, _SLEEP, _TIME, _USUAL, _RAISED = range(5)
+# Where real-time threads use a CPU up, Linux takes 50 ms of each second there from all of them, the
+# loop too, for usual programs. So a Python thread that works for more than `MOST_WORK` of the
+# watched time gives way to usual programs for `REST` after every `WORK`. The rest is short, as the
+# thread may hold a lock that the loop waits for, and runs in machine code, as the thread may hold
+# the interpreter's lock.
+MOST_WORK = 0.5  # fraction of the watched time
+WATCHED = 0.25  # shortest time over which work is measured [s]
+WORK = 0.005  # time between two rests [s]
+REST = 0.005  # duration of a rest [s]
+# Entries of the array of `_give_way`: addresses of functions and of their arguments.
+_SCHEDULE = 0  # sched_setscheduler
+_SLEEP = 1  # nanosleep
+_TIME = 2  # duration of a rest, a timespec
+_USUAL = 3  # sched_param during a rest
+_RAISED = 4  # sched_param after a rest
+# Scheduling policies of `_give_way`: during a rest, and after it.
 _RESTING, _WORKING = (os.SCHED_RESET_ON_FORK | each for each in (os.SCHED_OTHER, os.SCHED_FIFO))
-# While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
+# While a process holds this file open, CPUs enter no sleep state that takes longer to leave.
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
 
@@ -210,12 +227,12 @@ class RealTime:
 
 @cache
 def is_real_time_kernel() -> bool:
-    """Whether this is a PREEMPT_RT kernel."""
+    """True if the kernel has PREEMPT_RT."""
     return _REALTIME_KERNEL.exists() and _REALTIME_KERNEL.read_text().strip() == "1"
 
 
 def may_lock_memory() -> bool:
-    """Whether the process may lock all of its memory: by its memlock limit, or CAP_IPC_LOCK."""
+    """True if the process may lock all of its memory: by its memlock limit, or CAP_IPC_LOCK."""
     return _limit(resource.RLIMIT_MEMLOCK, _CAP_IPC_LOCK) == resource.RLIM_INFINITY
 
 

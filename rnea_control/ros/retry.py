@@ -1,5 +1,5 @@
-"""`Retry`: when to try again what has failed: slower and slower, and without end. `Chores`: work
-that a node does once a second, of which no part keeps the others from being done."""
+"""`Retry`: waits between attempts after failures, longer and longer, without end. `Chores`: work of
+a node once a second; a part that fails does not keep the other parts from being done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import traceback
 from collections.abc import Callable
 
 FACTOR = 2.0  # by which each failure lengthens the wait
-FIRST_WAIT, LONGEST_WAIT = 1.0, 8.0  # of a chore that fails [s]
+FIRST_WAIT = 1.0  # wait after the first failure of a chore [s]
+LONGEST_WAIT = 8.0  # upper bound of the wait of a chore [s]
 
 
 class Retry:
@@ -37,7 +38,7 @@ class Retry:
         self.wait = self._due_at = 0.0
 
     def is_due(self) -> bool:
-        """Whether the wait is over."""
+        """True if the wait is over."""
         return time.monotonic() >= self._due_at
 
 

@@ -1,4 +1,4 @@
-"""`CommandWatch`: tells the sentinel's own commands from others', and judges those."""
+"""`CommandWatch`: separates the sentinel's own commands from others' commands, and judges these."""
 
 from __future__ import annotations
 
@@ -16,40 +16,41 @@ from rnea_control.messages.cdr import HEADER, decoding
 from rnea_control.messages.float64_multi_array import decode_command
 from rnea_control.ros.publishers import described, participant
 
-# Commands may exceed the effort limit by this factor, for rounding.
+# Factor by which commands may exceed the effort limit at any time, for rounding.
 EFFORT_TOLERANCE = 1.01
-# They may do so by more, up to this factor, for this long, [s]: the limit may just have changed.
-MOST_EXCESS, LONGEST_EXCESS = 2.0, 0.5
-# A command at the effort limit, but for this factor, may repeat itself.
+# A larger excess is accepted for a short time, as the limit may just have changed.
+MOST_EXCESS = 2.0  # factor on the effort limit that is never exceeded
+LONGEST_EXCESS = 0.5  # longest time of such an excess [s]
+# Fraction of the effort limit above which equal commands are saturated, not frozen.
 SATURATED = 0.999
 # Number of states that must come while commands are the same, before these are frozen.
 LEAST_STATES = HandoverTimes.states
-# Another controller is followed when the one that is has been silent for this long, [s].
+# Silence of the followed controller after which another controller is followed [s].
 FOLLOWED = 0.5
-# Publishers whose names are remembered.
+# Number of publishers whose names are remembered.
 MOST_NAMES = 64
-# So many of its own commands may be on their way, and for so long, [s].
-REMEMBERED, LONGEST_WAY = 64, 0.1
+REMEMBERED = 64  # number of own commands that may be on their way back
+LONGEST_WAY = 0.1  # longest time that an own command takes to come back [s]
 
 
 class CommandWatch:
     """Judges every command on the topic.
 
     Args:
-        joint_names: in the order of the commands.
-        effort_limit: of each joint, shape (nv,), [Nm] or [N].
-        own: the GID of the sentinel's own publisher; None where that is not known.
-        rightful: the full name of the node that may command: of the first participant that does,
-            until that is silent.
-        publishers: the names of the nodes that command, by the GIDs of their publishers; None where
-            messages do not tell these.
+        joint_names: joint names in the order of the commands.
+        effort_limit: effort limits of the joints, shape (nv,), [Nm] or [N].
+        own: GID of the sentinel's own publisher; None where it is not known.
+        rightful: full name of the node that may command. The first participant with this name that
+            commands is followed until it is silent.
+        publishers: returns the names of the nodes that command, by the GIDs of their publishers;
+            None where messages do not carry these GIDs.
 
     Attributes:
-        effort_limit: the one in force.
-        commander: the participant that is followed; None before the first command, and where
-            messages do not tell it.
-        torque_at: time of the command that is `in_force`, by the steady clock [s]; -inf before
-            there is one.
+        effort_limit: effort limits in force, shape (nv,), [Nm] or [N].
+        commander: participant that is followed; None before the first command, and where messages
+            do not carry GIDs.
+        torque_at: time of the command that is `in_force`, by the steady clock [s]; -inf before the
+            first command.
     """
 
     commander: bytes | None = None
@@ -77,19 +78,24 @@ class CommandWatch:
 
     @property
     def in_force(self) -> FloatArray:
-        """The last command of another that could be read, within the limits, shape (nv,), [Nm] or
-        [N]; NaN before there is one."""
+        """The last readable command of another node, clipped to the limits, shape (nv,), [Nm] or
+        [N]; NaN before the first command."""
         return np.clip(self._torque, -self.effort_limit, self.effort_limit)
 
     def sent(self, message: bytes, now: float) -> None:
-        """The sentinel has published this."""
+        """Notes a command that the sentinel has published.
+
+        Args:
+            message: serialized command.
+            now: the steady clock [s].
+        """
         self._sent.append((now, message[HEADER:]))
 
     def is_own(self, message: bytes, publisher: bytes | None, now: float) -> bool:
-        """Whether this is a command that the sentinel has published, come back to it.
+        """True if this command was published by the sentinel itself.
 
-        Where its own publisher is not known, each comes back once: at rest, the controller's
-        commands may be the same to the last bit.
+        Where its own publisher is not known, each own command is matched once: at rest, the
+        controller's commands may be the same to the last bit.
         """
         if self._own is not None:
             return publisher == self._own
@@ -103,8 +109,8 @@ class CommandWatch:
         return False
 
     def stranger(self, publisher: bytes | None, now: float) -> str:
-        """Why the sender of a command is not the controller that is followed, in words for people;
-        empty if it is, or where messages do not tell their publishers."""
+        """Description of a command's sender, for users, if it is not the followed controller; empty
+        if it is, or where messages do not carry their publishers."""
         if publisher is None or publisher == self._followed:
             self._commanded_at = now
             return ""
@@ -119,14 +125,14 @@ class CommandWatch:
         if self.commander is None or of_commander or now - self._commanded_at > FOLLOWED:
             self.commander = participant(publisher)
             self._commanded_at = now
-            if name:  # until it is known, it is asked for again
+            if name:  # until the name is known, it is looked up again
                 self._followed = publisher
             return ""
         return f"a second {described(name, publisher)}"
 
     def _name(self, publisher: bytes) -> str | None:
         """The full name of a publisher's node, empty until it is discovered; None where messages do
-        not tell their publishers."""
+        not carry their publishers."""
         name = self._known.get(publisher, "")
         if not name:
             found = self._publishers()
@@ -141,18 +147,20 @@ class CommandWatch:
     def fault(
         self, message: bytes, now: float, stamp: float, states: int, speed: float, longest: float
     ) -> str:
-        """What is wrong with another's command; empty if nothing is.
+        """Describes a fault of another node's command; empty if there is none.
 
         Without states a controller repeats the torque of an arm that it has braked, and then falls
-        silent. So commands are frozen only once `LEAST_STATES` have come since they are the same.
+        silent. So commands count as frozen only if `LEAST_STATES` states have come since the first
+        of the equal commands.
 
         Args:
-            message: the command, serialized.
-            now: the steady clock, [s].
-            stamp: of the newest state, [s].
+            message: serialized command.
+            now: the steady clock [s].
+            stamp: time of the newest state [s].
             states: number of states received so far.
-            speed: of the fastest joint, [rad/s] or [m/s].
-            longest: how long a moving arm may get the same torques, [s]; infinite for ever.
+            speed: speed of the fastest joint [rad/s] or [m/s].
+            longest: longest time that a moving arm may get the same torques [s]; infinite for no
+                limit.
         """
         same, self._last = message == self._last, message
         if not same or speed <= MOVING:

@@ -1,4 +1,4 @@
-"""`GiveBacks`: how often the sentinel has given the arm back by itself after a pause."""
+"""`GiveBacks`: count of the times that the sentinel gave the arm back by itself after a pause."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ PERIOD = 60.0  # time in which give-backs are counted [s]
 
 
 class GiveBacks:
-    """Counts the give-backs, and tells when the controller is paused too often.
+    """Counts the give-backs, and refuses further ones if the controller is paused too often.
 
     Args:
         most: give-backs within `PERIOD` after which the sentinel keeps the arm; 0 for never giving
             it back without an operator.
 
     Attributes:
-        most: see above.
-        count: of all of them.
-        kept: whether the sentinel keeps the arm until an operator asks for it.
+        most: the argument.
+        count: number of all give-backs.
+        kept: True if the sentinel keeps the arm until an operator requests it.
     """
 
     def __init__(self, most: int) -> None:
@@ -31,17 +31,17 @@ class GiveBacks:
         return len(self._at)
 
     def is_refused(self, now: float) -> bool:
-        """Whether another one would be one too many; the arm is kept then."""
+        """True if a further give-back would exceed the limit; from then on the arm is kept."""
         self.kept = self.kept or self.within_period(now) >= self.most
         return self.kept
 
     def note(self, now: float) -> None:
-        """The sentinel gives the arm back."""
+        """Counts a give-back at `now`, by the steady clock."""
         self._at.append(now)
         self.count += 1
 
     def forget(self) -> None:
-        """An operator has asked for the arm: counting begins anew."""
+        """Begins to count anew, after an operator has requested the arm."""
         self._at.clear()
         self.kept = False
 

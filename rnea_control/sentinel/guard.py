@@ -1,8 +1,8 @@
-"""`Guard`: listens to states and commands, and commands the arm itself when it must.
+"""`Guard`: receives states and commands, and commands the arm itself when it must.
 
-While it guards, it looks at what has come several times within the time that counts as absence, and
-more often once commands are late. While it is idle, it looks now and then. While it commands, it
-answers every state.
+While it guards, it processes messages several times within the time that counts as absence, and
+more often once commands are late. While it is idle, it processes them now and then. While it
+commands, it answers every state.
 """
 
 from __future__ import annotations
@@ -38,32 +38,33 @@ from rnea_control.sentinel.command_watch import FOLLOWED, CommandWatch
 from rnea_control.sentinel.give_backs import PERIOD, GiveBacks
 from rnea_control.sentinel.statements import Statements
 
-# Between two looks: while it is idle [s]; while it guards, as a fraction of `HandoverTimes.awake`,
-# and at most [s]; and while commands are late [s].
-IDLE_LOOK = 0.02
-LOOK, LONGEST_LOOK = 0.6, 0.004
-CLOSE_LOOK = 0.0005
-# Commands are late after this fraction of `HandoverTimes.timeout`: in the rest of it close looks
-# count the states that silence needs. Later than this they have stopped [s].
-LATE, LONGEST_CLOSE_LOOK = 0.35, 0.5
-# Between two commands without states, [s].
+# Time between two looks at the messages, by phase.
+IDLE_LOOK = 0.02  # while the guard is idle [s]
+LOOK = 0.6  # while it guards, as a fraction of `HandoverTimes.awake`
+LONGEST_LOOK = 0.004  # while it guards, upper bound [s]
+CLOSE_LOOK = 0.0005  # while commands are late [s]
+# Close looks count the states that silence needs, in the rest of `HandoverTimes.timeout`.
+LATE = 0.35  # fraction of `HandoverTimes.timeout` after which commands are late
+LONGEST_CLOSE_LOOK = 0.5  # silence after which commands have stopped [s]
+# Time between two commands without states [s].
 PREDICTION_PERIOD = 0.004
-# After how many gaps in the states another publisher of them is followed, and stamps have jumped.
+# Silence of the states, as a multiple of `prediction_gap`, after which another publisher is
+# followed, and stamps have jumped.
 SILENT_GAPS = 5.0
 GIVEN = "the sentinel commands nothing; the controller may begin"
-# Ticks of the warm-up.
+# Number of ticks of the warm-up.
 WARM_UP = 10
 
 
 @dataclass(frozen=True)
 class GuardSettings(Settings):
-    """When the guard steps in.
+    """Thresholds of the guard.
 
     Attributes:
-        velocity_limit_factor: an arm beyond its velocity limits times this is taken over.
-        prediction_gap: without a state for longer, commands come from a predicted one, [s].
-        revokes_frozen: whether the same torques again and again are wrong while the arm moves.
-        most_give_backs: after how many give-backs within a minute the arm is kept.
+        velocity_limit_factor: factor on the velocity limits beyond which the arm is taken over.
+        prediction_gap: time without a state after which commands use a predicted state [s].
+        revokes_frozen: True if commands that stay the same while the arm moves are wrong.
+        most_give_backs: number of give-backs within a minute after which the arm is kept.
     """
 
     velocity_limit_factor: float = row("velocity_limit_factor")
@@ -76,17 +77,21 @@ class Guard(ArmLoop):
     """The loop in the sentinel's thread; other threads may call everything without an underscore.
 
     Args:
-        controller, command, handover, clock, logger: as of `ArmLoop`.
+        controller: computes the torques.
+        command: publishes the torques.
+        handover: decides whether the arm may be commanded.
         watch: judges the commands of others.
-        settings: when it steps in.
+        settings: thresholds of the guard.
+        clock: the node's clock.
+        logger: the node's logger.
         on_change: called in the thread with the label of the old mode when the mode has changed.
-        statements: what controllers say of themselves.
+        statements: what controllers publish about themselves.
 
     Attributes:
-        takeovers: how often it has taken the arm.
-        refused_states: how many states it could not read, or not believe.
+        takeovers: number of times that it has taken over the arm.
+        refused_states: number of states that were unreadable or implausible.
         let_go: why it commands no torque when it has the arm; empty if it would hold it.
-        give_backs: how often it gave the arm back by itself.
+        give_backs: count of the times that it gave the arm back by itself.
     """
 
     let_go = ""
@@ -121,9 +126,9 @@ class Guard(ArmLoop):
         self._on_change = on_change
         self._statements = statements
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
-        self._applied = statements.current.applied  # the commands, as the controller says
-        self._was_slow = False  # within `_fastest`, since they are applied
-        self._position = np.full(controller.model.nv, math.nan)  # of the last state
+        self._applied = statements.current.applied  # True if the controller's commands are applied
+        self._was_slow = False  # True if the arm was within `_fastest` since commands are applied
+        self._position = np.full(controller.model.nv, math.nan)  # position of the last state
         self._period = StatePeriod(0.0)
         self._last_round = self._heard_at = -math.inf
         self._pause = CLOSE_LOOK
@@ -138,19 +143,20 @@ class Guard(ArmLoop):
 
     @property
     def holds(self) -> bool:
-        """Whether the sentinel commands the arm."""
+        """True if the sentinel commands the arm."""
         return self.handover.phase is Phase.commanding
 
     @property
     def commands_sent(self) -> int:
-        """How many commands it has published."""
+        """Number of commands that it has published."""
         return self._sent + self.shared.ticks
 
     def release(self) -> str:
-        """Gives the arm to the controller, as an operator asks; says what comes.
+        """Gives the arm to the controller, on an operator's request; returns a status message.
 
         Raises:
-            ControllerError: it does not have the arm, or that still moves.
+            ControllerError: the sentinel does not command the arm, it has let go of the arm, or the
+                arm still moves.
         """
         with self.paused():
             self._give()
@@ -158,11 +164,13 @@ class Guard(ArmLoop):
         return GIVEN
 
     def give_back(self) -> str:
-        """Gives the arm to a controller whose pause is over, once it is at rest; says what comes.
+        """Gives the arm, once at rest, to a controller whose pause is over; returns a status
+        message.
 
         Raises:
-            ControllerError: as of `release`; the arm was not taken because of a pause; its states
-                cannot be used; or the controller was paused too often.
+            ControllerError: the sentinel does not command the arm, has let go of it, or did not
+                take it because of a pause; the arm still moves or its states cannot be used; or the
+                controller was paused too often.
         """
         with self.paused():
             handover, given, now = self.handover, self.give_backs, time.monotonic()
@@ -199,7 +207,12 @@ class Guard(ArmLoop):
         self.handover.give(time.monotonic())
 
     def stand_down(self) -> str:
-        """Stops holding the arm until commands come again; as `release`."""
+        """Stops holding the arm until commands come again, on an operator's request; returns a
+        status message.
+
+        Raises:
+            ControllerError: the sentinel commands the arm, and it still moves.
+        """
         with self.paused():
             self._demand_rest()
             self._rest("requested by ~/stand_down")
@@ -217,20 +230,20 @@ class Guard(ArmLoop):
 
     @property
     def armed(self) -> bool:
-        """Whether the controller that it follows commands now: hand-over times may not change."""
+        """True if the followed controller commands now: hand-over times may not change then."""
         recent = time.monotonic() - self._heard_at < FOLLOWED
         return self.handover.phase is not Phase.idle and recent
 
     @property
     def _torque_in_force(self) -> FloatArray:
-        """Torque that the hardware applies, shape (nv,), [Nm] or [N]: by the latest command, which
-        is the sentinel's own if it has just lost the arm by a pause."""
+        """Torque that the hardware applies, shape (nv,), [Nm] or [N]: the torque of the latest
+        command, which is the sentinel's own if it has just lost the arm by a pause."""
         is_own = self.shared.published_at >= self._watch.torque_at
         return self.controller.in_force if is_own else self._watch.in_force
 
     def heed(self) -> None:
-        """Takes into account what the controller says whose commands arrive: the sentinel is idle
-        while they are not applied, unless it commands itself, and lets go of the arm if the
+        """Applies the statement of the controller whose commands arrive. Unless the sentinel
+        commands, it is idle while those commands are not applied. It lets go of the arm if the
         controller has."""
         with self.paused():
             self._heed()
@@ -240,13 +253,13 @@ class Guard(ArmLoop):
         self._applied, reason = current.applied, current.let_go
         if not self._applied and not self.holds:
             self.handover.stop("the controller waits, and does not hold the arm")
-        if reason and not self.let_go:  # what the controller could not hold, nobody can
+        if reason and not self.let_go:  # the sentinel cannot hold what the controller could not
             self._lets_go(reason)
         elif self.let_go and not reason and not self.holds:  # the controller begins anew
             self._forget()
 
     def braking_check(self) -> BrakingCheck:
-        """Judges whether the arm could be braked with other values, from the last state."""
+        """Check of whether the arm could be braked with other values, from the last state."""
         with self.lock:
             return self.consistent(self._braking_check)
 
@@ -260,7 +273,7 @@ class Guard(ArmLoop):
         return BrakingCheck(Candidate(controller.model, controller.settings), now, begun)
 
     def change(self, model: RobotModel, settings: ControllerSettings, times: HandoverTimes) -> None:
-        """Puts another model, other settings and other times in force, between two ticks.
+        """Applies another model, other settings and other times, between two ticks.
 
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
@@ -283,22 +296,22 @@ class Guard(ArmLoop):
         self._on_change(self._published.value)
 
     def _forget(self) -> None:
-        """It may hold the arm again."""
+        """Allows the sentinel to hold the arm again."""
         self.let_go = ""
         self.controller.forget()
 
     def fail(self, reason: str) -> None:
-        """Ends for good after a bug; the controller, if it lives, takes the arm."""
+        """Stops for good after a bug; the controller, if it lives, takes over the arm."""
         self.handover.stop("the sentinel has failed")
 
     def attend(self) -> None:
-        """Says in words what ticks of machine code have found."""
+        """Reports in words the findings of ticks in machine code."""
         with self.lock:
             self._note(self.controller.tell())
         self.log.flush()
 
     def _note(self, found: Sequence[Ending]) -> None:
-        """Logs what steps have found; whether it has let go of the arm is told at once."""
+        """Logs the findings of steps; publishes at once that a step has let go of the arm."""
         for end in found:
             if end.let_go:
                 self._lets_go(end.text)
@@ -318,17 +331,17 @@ class Guard(ArmLoop):
             taken = self.heard.take(PREDICTION_PERIOD)
         else:
             time.sleep(self._pause)
-            taken = self.heard.take(0.0)  # a poll alone would leave all that has come to be counted
+            taken = self.heard.take(0.0)  # polling alone would leave arrivals in the semaphore
         self._round(taken, command)
 
     def _refuse(self, error: Exception) -> bool:
-        """Logs why a step was refused; whether the state is ignored, and counted."""
+        """Logs why a step was refused; returns True if the state is ignored, and counted."""
         ignored = self._is_ignored(error)
         self.refused_states += ignored
         return ignored
 
     def _round(self, taken: Taken | None, command: Taken | None = None) -> None:
-        """Runs for every state, or every `LOOK`: takes in all that has come, then acts on it."""
+        """Runs for every state, or every `LOOK`: processes all messages, then acts on them."""
         with self.paused():
             if self._stopping:
                 return
@@ -357,7 +370,11 @@ class Guard(ArmLoop):
             self._on_change(before.value)
 
     def _look_after(self, silence: float) -> float:
-        """The time until the next look, [s], after a command came so long ago, [s]."""
+        """Time until the next look [s].
+
+        Args:
+            silence: time since the last command [s].
+        """
         times = self.handover.times
         if self.handover.phase is Phase.idle:
             return IDLE_LOOK
@@ -386,7 +403,7 @@ class Guard(ArmLoop):
         handover.hear_command(now)
         longest = handover.times.timeout if self._settings.revokes_frozen else math.inf
         if self.let_go:
-            return  # no torque again and again is what is wanted
+            return  # the same torque again and again is intended
         fault = watch.fault(message, now, self.states.time, self._heard, self.speed, longest)
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
             self.log.say("error", "revoking", f"commands are wrong: {fault}")
@@ -394,7 +411,7 @@ class Guard(ArmLoop):
     def _hear_state(
         self, now: float, message: bytes, number: int | None, publisher: bytes | None
     ) -> bool:
-        """Decodes a state; whether it is of use."""
+        """Decodes a state; returns True if it is of use."""
         states = self.states
         try:
             stamp, _ = self._take(message, number, publisher, now)
@@ -408,7 +425,7 @@ class Guard(ArmLoop):
         last = self.controller.last_state[0] if self.holds else self._position
         gap, repeated = states.gap(stamp), states.begun and stamp == states.stamp
         if repeated and (self.system_time or (states.q == last).all()):
-            return False  # the same state again tells nothing new
+            return False  # a repeated state has no new information
         t = math.nan
         if not 0.0 <= gap <= self._longest_step:
             t = self._time_after_jump(gap)
@@ -436,8 +453,8 @@ class Guard(ArmLoop):
         return True
 
     def _catch(self) -> None:
-        """Brakes the arm from where it is, and holds it then; one that was let go gets no torque,
-        in place of the last one of a controller that has gone."""
+        """Brakes the arm from its present state, then holds it. An arm that was let go gets no
+        torque, in place of the last torque of a controller that has ended."""
         self.takeovers += 1
         controller = self.controller
         controller.in_force = self._torque_in_force
@@ -449,7 +466,7 @@ class Guard(ArmLoop):
         controller.finish(self.handover.reason, Act.IS_CAUGHT, state=self.state)
 
     def _command_arm(self, now: float, fresh: bool) -> None:
-        """Answers a state; without one for long, or one that cannot be true, a predicted one."""
+        """Answers a state; uses a predicted state if states are missing or implausible."""
         late = now - self.states.came_at
         missing = late > self._settings.prediction_gap and self.system_time
         if not (fresh or missing) or not self.handover.may_answer(now):
@@ -479,8 +496,8 @@ class Guard(ArmLoop):
         self._sent += 1
 
     def warm_up(self) -> None:
-        """Steps a controller like its own, from a place within its limits and without effect, so
-        that the first real torque finds code and memory ready."""
+        """Steps a separate controller with the same model and settings, from a position within the
+        limits and without effect, so that the first real torque finds code and memory ready."""
         model = self.controller.model
         idle = Controller(model, self.controller.settings)
         position = np.clip(0.0, model.lower, model.upper)

@@ -55,14 +55,14 @@ from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import Guard, GuardSettings
 from rnea_control.sentinel.statements import Statements
 
-# Between two messages on `~/mode` while nothing changes, [s].
-HEARTBEAT, COMMANDING_HEARTBEAT = 0.1, 0.02
-# How long an arm that the sentinel brakes may take to come to rest before the process ends, [s].
+HEARTBEAT = 0.1  # time between two messages on `~/mode` while nothing changes [s]
+COMMANDING_HEARTBEAT = 0.02  # the same while the sentinel commands the arm [s]
+# Longest time that an arm braked by the sentinel takes to come to rest before the process ends [s].
 LONGEST_BRAKING = 3.0
 POWERLESS = Mode.POWERLESS.value  # the label of a sentinel that has let go of the arm
-# Why there is no guard yet.
+# Reason for the missing guard at first.
 WAITING = "waiting for the topic robot_description"
-# The node whose parameters the sentinel takes where it has none of its own.
+# Node whose parameters the sentinel takes where its own section has none.
 CONTROLLER = "rnea_controller"
 
 
@@ -70,7 +70,7 @@ class SentinelNode(ArmNode):
     """The node `rnea_sentinel`; its parameters are in `parameters/table.py`.
 
     Attributes:
-        guard: the guard of the arm, once there is a robot description.
+        guard: guard of the arm, once there is a robot description.
         differs: why it lacks the values in force in the controller; empty if it has them.
     """
 
@@ -88,10 +88,10 @@ class SentinelNode(ArmNode):
         self._chores = Chores(work, self.note_failure)
         self._publishing = threading.Lock()  # the guard's thread publishes changes at once
         self._controller = f"{self.get_namespace().rstrip('/')}/{CONTROLLER}"
-        self._own = set(self.get_parameters_by_prefix(""))  # what the sentinel's own section says
+        self._own = set(self.get_parameters_by_prefix(""))  # set by the sentinel's own section
         self._take_parameters_of_controller()
         self._statements = Statements()
-        self._taken: ParameterEvent | None = None  # what was taken over last
+        self._taken: ParameterEvent | None = None  # the last message that was taken over
         self.parameters = NodeParameters(
             self,
             SENTINEL,
@@ -113,14 +113,14 @@ class SentinelNode(ArmNode):
         self._heartbeat = self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
 
     def begin(self) -> None:
-        """Begins with the parameter's description, or will with the first that comes; not beside a
-        living sentinel of the same name."""
+        """Begins to guard if the parameter has a description; otherwise the first one on the topic
+        begins it. Refuses to start beside a living sentinel of the same name."""
         self.refusal = self.presence.rival()
         if not self.refusal and self.parameters["robot_description"]:
             self.receive_description("")
 
     def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
-        """Waits for an arm that it brakes."""
+        """Waits until an arm that the sentinel brakes has come to rest."""
         deadline = time.monotonic() + LONGEST_BRAKING
         while self._holds and self.guard.speed > MOVING and time.monotonic() < deadline:
             spin()
@@ -153,7 +153,7 @@ class SentinelNode(ArmNode):
         return self.fault or self.guard.let_go or self.guard.handover.reason
 
     def publish_mode(self, before: str = "") -> None:
-        """Publishes the present mode; `before` is the one before, if it has changed."""
+        """Publishes the present mode; `before` is the label of the old mode if it has changed."""
         with self._publishing:
             label = self.label
             states = State(label=before or label), State(label=label)
@@ -171,13 +171,13 @@ class SentinelNode(ArmNode):
         self._undo.close()
         self._hearing.close()
         self.guard, self.fault = None, "the sentinel has ended"
-        if not self.refusal:  # else another one publishes its mode on the same topic
+        if not self.refusal:  # with a refusal, another process publishes its mode on this topic
             self.publish_mode()
         super().destroy_node()
 
     def _take_parameters_of_controller(self) -> None:
-        """Declares the values of the controller's section of the same YAML file that the sentinel's
-        own section lacks."""
+        """Declares the parameters that the controller's section of the YAML file sets, and the
+        sentinel's own section does not."""
         section = section_of(self._controller, sys.argv)
         own = self.get_fully_qualified_name()
         if not section and missing_section(own, sys.argv):
@@ -209,7 +209,7 @@ class SentinelNode(ArmNode):
         if event is None or event is self._taken or self.guard is None:
             return
         if self._statements.commander is None and self.guard.holds:
-            return  # perhaps of one that does not have the arm
+            return  # the message may be of a controller that does not have the arm
         try:
             self._take_over(values_in_event(event, self.parameters["joints"]))
         except (ParameterError, ParameterNotDeclaredException) as error:
@@ -223,11 +223,11 @@ class SentinelNode(ArmNode):
             self._taken, self.differs = event, ""
 
     def _take_over(self, values: dict[str, Any]) -> None:
-        """Puts the controller's values in force. The hand-over times do not change while the
-        controller commands.
+        """Applies the controller's values. The hand-over times do not change while the controller
+        commands.
 
         Raises:
-            ParameterError: they are refused.
+            ParameterError: the values are refused.
         """
         times = {name: values[name] for name in HANDOVER}
         present = handover_times(self.parameters, self.clock.ros_time_is_active)
@@ -246,13 +246,13 @@ class SentinelNode(ArmNode):
             self.guard.heed()
 
     def _attend(self) -> None:
-        """There is news of the guard: a message in its log, or another controller that commands."""
+        """Processes news of the guard: a message in its log, or another commanding controller."""
         if self.guard is not None:
             self.guard.attend()
             self._follow_controller()
 
     def receive_description(self, description: str) -> None:
-        """Begins to guard the arm that it describes; an empty one stands for the parameter's."""
+        """Begins to guard the arm of a robot description; empty to use the parameter's."""
         try:
             with ExitStack() as undo:
                 self.guard = self._built(description, undo)
@@ -318,7 +318,7 @@ class SentinelNode(ArmNode):
     def _prepared(
         self, parameters: Parameters
     ) -> tuple[RobotModel, ControllerSettings, HandoverTimes]:
-        """The values to put in force."""
+        """Model, settings and hand-over times of these parameters."""
         model = self._robot.copy()
         update_model(parameters, model)
         values = values_in_force(parameters, SENTINEL, model.joint_names)
@@ -331,8 +331,11 @@ class SentinelNode(ArmNode):
     def _judged(
         self, parameters: GivenParameters
     ) -> tuple[RobotModel, ControllerSettings, HandoverTimes]:
-        """The values to put in force while it guards; ParameterError if the arm could not be
-        braked with them."""
+        """Model, settings and hand-over times to apply while the sentinel guards.
+
+        Raises:
+            ParameterError: the arm could not be braked with them.
+        """
         model, settings, times = self._prepared(parameters)
         check = self.guard.braking_check()
         if objection := check.objection(Candidate(model, settings)):
@@ -344,7 +347,7 @@ class SentinelNode(ArmNode):
         return model, settings, times
 
     def _changed(self, before: str) -> None:
-        """The guard's mode has changed; called in its thread."""
+        """Publishes and logs a change of the guard's mode; called in its thread."""
         self.publish_mode(before)
         text = f"{before} -> {self.label}: {self.reason}"
         calm = self.label in ("idle", "guarding") and not self.guard.handover.contested
@@ -363,7 +366,7 @@ class SentinelNode(ArmNode):
         return request(self.guard)
 
     def publish_diagnostics(self) -> None:
-        """Publishes its state, and does the work beside the guard's."""
+        """Publishes the report for /diagnostics, and does the periodic work of the node."""
         guard, values = self.guard, {}
         if guard is not None:
             values = {
@@ -399,7 +402,7 @@ class SentinelNode(ArmNode):
             self.real_time.housekeeping()
 
     def _take_power_off(self) -> None:
-        """Has the effort controller deactivated once the sentinel has let go of the arm."""
+        """Deactivates the effort controller once the sentinel has let go of the arm."""
         if self.label != POWERLESS or not self._effort_controller.takes_commands:
             return
         if not self._effort_controller.deactivate():

@@ -1,7 +1,7 @@
-"""`Statements`: what controllers say of themselves, each by the participant that says it.
+"""`Statements`: what controllers publish about themselves, by participant.
 
-Only what the one says whose commands arrive counts: another node on the same topics, a second
-controller of the same name among them, changes nothing.
+Only the statement of the participant whose commands arrive counts. Other nodes on the same topics,
+such as a second controller of the same name, change nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rcl_interfaces.msg import ParameterEvent
 from rnea_control.control import Mode
 from rnea_control.exceptions import plain
 
-# Participants that are remembered.
+# Number of participants that are remembered.
 MOST = 16
 # Characters of a reason that are repeated.
 LONGEST_REASON = 500
@@ -21,10 +21,10 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True)
 class Statement:
-    """What one participant says; the defaults are those of one that says nothing.
+    """Statement of one participant; the defaults apply if it has published none.
 
     Attributes:
-        applied: whether its commands are applied.
+        applied: True if its commands are applied.
         let_go: why it has let go of the arm; empty if it has not.
         parameters: the message of `~/parameters_in_force`; None without one.
     """
@@ -35,7 +35,7 @@ class Statement:
 
 
 class Statements:
-    """Written by the executor, read by the guard's thread.
+    """Statements of all participants; written by the executor, read by the guard's thread.
 
     Attributes:
         commander: participant whose commands arrive; never forgotten.
@@ -47,22 +47,33 @@ class Statements:
 
     @property
     def current(self) -> Statement:
-        """That of the commander."""
+        """Statement of the commander."""
         return self._said.get(self.commander, Statement())
 
     def note_mode(self, who: bytes | None, label: str, reason: str) -> None:
-        """A message of `~/mode`, by a participant; None where messages do not tell it."""
+        """Notes a message of `~/mode`.
+
+        Args:
+            who: participant that published the message; None where messages do not carry it.
+            label: label of the mode.
+            reason: reason of the mode.
+        """
         let_go = label == Mode.POWERLESS.value
         words = f"as the controller: {plain(reason, LONGEST_REASON)}" if let_go else ""
         statement = self._said.get(who, Statement())
         self._note(who, replace(statement, applied=label != Mode.WAITING.value, let_go=words))
 
     def note_parameters(self, who: bytes | None, event: ParameterEvent) -> None:
-        """A message of `~/parameters_in_force`; arguments as of `note_mode`."""
+        """Notes a message of `~/parameters_in_force`.
+
+        Args:
+            who: participant that published the message; None where messages do not carry it.
+            event: the message.
+        """
         self._note(who, replace(self._said.get(who, Statement()), parameters=event))
 
     def forget_modes(self) -> None:
-        """No controller is there: the next one that commands may say nothing."""
+        """Forgets all modes, as no controller is present: the next one may not publish its mode."""
         for who, statement in list(self._said.items()):
             self._said[who] = replace(statement, applied=True, let_go="")
 

@@ -152,7 +152,7 @@ def test_torque_that_drives_a_joint_along_its_motion(side: float) -> None:
     assert found.kind == layout.DRIVEN and found.joint == ELBOW and found.after < 0.05
     assert found.bound == pytest.approx(0.25 * EFFORT)
     assert found.bound < side * found.value < 0.3 * EFFORT
-    residual, command = arm.rows[[layout.FOUND_RESIDUAL, layout.FOUND_COMMAND], ELBOW]
+    residual, command = arm.rows.found_residual[ELBOW], arm.rows.found_command[ELBOW]
     assert residual == pytest.approx(found.value)
     assert side * command < 0.0  # what the controller sent against it
 
