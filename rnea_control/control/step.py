@@ -399,7 +399,7 @@ def advance(
     if found == layout.SHAKEN and arm.braced != 0:
         found = _shake_less(arm, state)
     if found == layout.UNDER_WAY:
-        return outcome
+        return outcome % FOUND
     if found == layout.REACHED:
         _note_off_goal(in_force, tolerances, state)
     end_motion(arm, state, arrays.findings, found)

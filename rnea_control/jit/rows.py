@@ -71,6 +71,11 @@ class Rows(np.ndarray):
     def __init_subclass__(cls) -> None:
         cls.fields = dict(cls.fields)
         for name, kind in inspect.get_annotations(cls).items():
+            if kind not in (NUMBER, ROW, BLOCK):
+                raise TypeError(
+                    f"{cls.__name__}.{name} is annotated as {kind!r}; it must be one of "
+                    f"'{NUMBER}', '{ROW}' and '{BLOCK}', with annotations as strings"
+                )
             rows = cls.__dict__[name] if kind == BLOCK else 1
             field = cls.fields[name] = Field(kind, cls.count, rows)
             cls.count += field.height

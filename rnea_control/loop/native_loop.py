@@ -47,6 +47,7 @@ STEPPED = (YIELDED, REFUSED)  # reasons after which the last state was stepped
 ANSWERED = 7  # there is a torque to publish
 NO_TORQUE = 8
 NOT_MISSING = 9  # the next state is not overdue
+NOTHING_UNUSUAL = 10  # the messages beside the states need no decision of Python
 
 # Kinds of subscriptions beside the joint states.
 STOP = 0  # emergency stops
@@ -265,15 +266,22 @@ def _hear_others(
     stops: RecordArray,
     message: ByteArray,
     now: float,
-) -> bool:
-    """Takes all messages beside the states; returns true if another node commands the arm."""
+) -> int:
+    """Takes all messages beside the states; returns COMMANDED if another node commands the arm,
+    FAILED if rcl does not take a message, else NOTHING_UNUSUAL."""
     for i in range(1, calls[rcl.COUNT]):
         kind = kinds[i - 1]
-        while rcl.take(calls, i, rcl.BESIDE) == rcl.OK:
+        while True:
+            taken = rcl.take(calls, i, rcl.BESIDE)
+            if taken == rcl.TAKE_FAILED:
+                break  # none waits
+            if taken != rcl.OK:
+                loop.answer = taken
+                return FAILED
             if kind == COMMAND:
                 low, high = rcl.gid_of(calls)
                 if low != loop.own_gid_low or high != loop.own_gid_high:
-                    return True
+                    return COMMANDED
                 continue
             size = rcl.read(calls, rcl.BESIDE, message)
             _begin(loop)
@@ -284,7 +292,7 @@ def _hear_others(
             _end(loop)
             if kind == STOP:
                 rcl.trigger(calls)
-    return False
+    return NOTHING_UNUSUAL
 
 
 @inlined
@@ -366,13 +374,16 @@ def look_at(
     clock: int,
     now: float,
 ) -> tuple[bool, int, float]:
-    """Decodes a message of joint states; whether it is one that needs no decision of Python's, its
-    stamp [ns], and its age at `clock` [ns], [s], NaN where that is not known.
+    """Decodes a message of joint states.
 
     Args:
         size: length of the message [bytes]; `states.data` has the message unless it is longer.
         publisher: GID of its publisher, in two words.
+        clock: clock of the stamps [ns].
         now: arrival by the steady clock [s].
+
+    Returns:
+        True if the message needs no decision of Python; stamp [ns]; age [s], NaN if unknown.
     """
     intake, q = states.intake[0], states.rows[0]
     state, is_predicting = arrays.state, arrays.arm[0].predicting
@@ -475,8 +486,9 @@ def run(
         # One is a state, if nothing unusual happens.
         taken = rcl.take(calls, 0, 1 - loop.newest) if messages == 1 else rcl.TAKE_FAILED
         if taken == rcl.TAKE_FAILED:
-            if _hear_others(calls, loop, kinds, own, arrays, stops, message, now):
-                return COMMANDED
+            reason = _hear_others(calls, loop, kinds, own, arrays, stops, message, now)
+            if reason != NOTHING_UNUSUAL:
+                return reason
             if calls[rcl.COUNT] and own.phase != lease.COMMANDING:
                 return YIELDED
         _look_at_interpreter(loop, arrays, now)

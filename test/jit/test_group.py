@@ -102,6 +102,7 @@ def test_fields_are_a_part_of_the_signature() -> None:
         group(other="f8")(Arrays)
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "RNEA_CONTROL_NUMBA_DISPATCH"])
 def test_without_machine_code_or_its_entry(mode: str) -> None:
     tests = [test_kernel_reads_and_writes_the_arrays, test_fields_are_a_part_of_the_signature]

@@ -115,6 +115,13 @@ def test_names_are_views_and_numbers() -> None:
     assert stack[1].velocity.tolist() == [2.0] * JOINTS and stack[0].velocity[0] == 1.0
 
 
+def test_other_annotations_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"Counted.count is annotated as 'int'; it must be one of"):
+
+        class Counted(Rows):
+            count: int
+
+
 def test_entry_of_a_stack() -> None:
     stack = Motion.zeros(JOINTS, 2)
     assert advance_entry(stack, 1, 0.5) == 1.5
@@ -145,6 +152,7 @@ def test_layout_is_a_part_of_the_fingerprint() -> None:
     assert row_layouts("f8(Other, i8)") != [layout]
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "RNEA_CONTROL_NUMBA_DISPATCH"])
 def test_without_machine_code_or_its_entry(mode: str) -> None:
     tests = [
