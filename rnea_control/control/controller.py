@@ -80,7 +80,7 @@ class Controller(StepRows):
         self.arm.record_at = self._record.ctypes.data
         self._motions = Motions(self.arm)
         self.arrays = step.StepArrays(
-            arm=self.arm.array,
+            arm=self.arm.argument,
             settings=layout.Settings.zeros(model.nv, 2),
             tolerances=ToleranceRows.none(model.nv),
             state=self.rows,

@@ -140,7 +140,7 @@ class Box(NamedTuple):
     @property
     def arrays(self) -> RequestArrays:
         """The request and its arrays for a kernel."""
-        return RequestArrays(self.request.array, self.measured, self.settings, self.tolerances)
+        return RequestArrays(self.request.argument, self.measured, self.settings, self.tolerances)
 
 
 @inlined

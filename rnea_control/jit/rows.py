@@ -79,7 +79,7 @@ class Rows(np.ndarray):
             rows = cls.__dict__[name] if kind == BLOCK else 1
             field = cls.fields[name] = Field(kind, cls.count, rows)
             cls.count += field.height
-            setattr(cls, name, _property(field))
+            setattr(cls, name, _property(name, field))
         ROWS[cls.__name__] = cls
 
     @classmethod
@@ -101,7 +101,7 @@ class Rows(np.ndarray):
 ROWS: dict[str, type[Rows]] = {}  # by the names of the classes
 
 
-def _property(field: Field) -> Any:
+def _property(name: str, field: Field) -> Any:
     kind, first, height = field
     where = slice(first, first + height) if kind == BLOCK else first
 
@@ -109,6 +109,13 @@ def _property(field: Field) -> Any:
         return rows.item(first, 0)
 
     def view(rows: Rows) -> np.ndarray:
+        made = rows.__dict__
+        if name in made:
+            return made[name]
+        owner: Any = rows.base
+        if type(owner) is np.ndarray and owner.shape == rows.shape:  # as `zeros` makes it
+            made[name] = owner[..., where, :]
+            return made[name]
         return rows[..., where, :].view(np.ndarray)
 
     def set_number(rows: Rows, value: float) -> None:
