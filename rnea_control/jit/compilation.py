@@ -13,6 +13,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numba
@@ -144,15 +145,25 @@ def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
     dispatcher.compile(result(*arguments))
     dispatcher.disable_compile()
     (kinds,) = dispatcher.signatures
+    (overload,) = dispatcher.overloads.values()
+    # Types are checked below. Numba's look-up of the types makes objects for a group at each call.
+    grouped = any(isinstance(kind, types.NamedTuple) for kind in kinds)
+    function = overload.entry_point if grouped else dispatcher
     count = len(kinds)
 
     def call(*arguments: Any) -> Any:
         if len(arguments) != count:
             raise TypeError(f"takes {count} arguments, not {len(arguments)}")
         _check(arguments, kinds)
-        return dispatcher(*arguments)
+        return function(*arguments)
 
     return call
+
+
+@cache
+def _dtype(kind: Any) -> np.dtype:
+    """NumPy's type of the entries; made once, as a tick must not make objects."""
+    return as_dtype(kind)
 
 
 def _check(arguments: Any, kinds: Any) -> None:
@@ -162,7 +173,7 @@ def _check(arguments: Any, kinds: Any) -> None:
             if type(argument) is not kind.instance_class:
                 raise TypeError(refusal(kind))
             _check(argument, kind.types)
-        elif isinstance(kind, types.Array) and not _is_of(argument, kind, as_dtype(kind.dtype)):
+        elif isinstance(kind, types.Array) and not _is_of(argument, kind, _dtype(kind.dtype)):
             raise TypeError(refusal(kind))
 
 

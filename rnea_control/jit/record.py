@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import cache
 from typing import Any, ClassVar
 
 import numba
@@ -63,7 +64,7 @@ class Record:
 
     @property
     def argument(self) -> Any:
-        """What a kernel takes: the array. Where kernels are Python functions, a tuple with the
+        """Argument for a kernel: the array. Where kernels are Python functions, a tuple with the
         record itself, whose fields are faster than those of NumPy's records."""
         return (self,) if _PYTHON else self.array
 
@@ -107,6 +108,7 @@ def numba_type(record: type[Record]) -> Any:
     return numba.from_dtype(record.dtype)
 
 
+@cache
 def record_of(kind: Any) -> type[Record]:
     """Record class of Numba's type."""
     return next(each for each in RECORDS.values() if numba_type(each) == kind)

@@ -20,7 +20,7 @@ from mutants import mutated
 # Scripts, and what their processes need besides.
 SCRIPTS = {motion_bound_mutants: {"NUMBA_DISABLE_JIT": "1"}, wiring_mutants: {}}
 MUTANTS = [(script, name) for script in SCRIPTS for name in script.MUTANTS]
-LONGEST = 1500.0  # of all mutants of a script [s]
+LONGEST = 2400.0  # of all mutants of a script [s]
 
 each_mutant = pytest.mark.parametrize(
     ("script", "mutant"), MUTANTS, ids=lambda each: getattr(each, "__name__", each)
