@@ -3,8 +3,8 @@ r"""Checks that an arm responds to torques as its model predicts, before any fee
 For some 80 ms the commands are the gravity torque plus, at each joint, its own sequence of
 :math:`\pm a`: rows of a Hadamard matrix. The rows are orthogonal and of zero mean, so that the
 answers of the joints can be separated, and the arm stays about where it is. The amplitude is a few
-percent of the effort limit. A joint whose answer drowns in friction is excited again with a larger
-amplitude, while the joints that have answered are held.
+percent of the effort limit. Where friction hides the answer of a joint, the joint is excited again
+with a larger amplitude, while the joints that have answered are held.
 
 A wrong sign, order or unit shows in the answer (arm_answer.py); miswiring.py finds the mistake. An
 arm that moves off too fast ends the check at once. The check knows no modes and no topics: its
@@ -51,7 +51,7 @@ FURTHEST = 0.06  # distance of a revolute joint from the start that ends the che
 FURTHEST_SLIDING = 0.02  # distance of a prismatic joint from the start that ends the check [m]
 PARTS = 10  # parts of an attempt whose mean positions show whether a joint moves
 BETTER = 0.5  # part of a score that another explanation may have
-WRONG = 25.0  # score of a joint whose answer is not that of the model
+WRONG = 25.0  # score of a joint that does not answer as the model predicts
 LOST = 0.75  # part of what was sent that a joint may lose and still have answered
 PUSHED = 0.2  # unexplained constant torque that is wrong, as a part of the effort limit
 DOUBTFUL = 0.1  # unexplained constant torque that is reported, as a part of the effort limit
@@ -81,7 +81,7 @@ class Verdict:
             wrong, or a torque acts that no command explains.
         words: description of the observation, a sentence; empty if all is well.
         answer: the answer of the arm; None if there is none to judge.
-        verified: the joints whose answer had the right direction, shape (nv,).
+        verified: mask of the joints that answered in the right direction, shape (nv,).
         delay: time after which torques act, [s]; NaN where it is not known.
         told: True if `words` name the cause already.
     """
@@ -230,7 +230,7 @@ class ActivationCheck:
 
     def hold(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> None:
         """Fills `tau`, shape (nv,), for a state after the codes: with the gravity torque, and at
-        the joints whose answer was right with the torque that holds them in place."""
+        the joints that answered in the right direction with the torque that holds them in place."""
         self._support(q, tau)
         if self.verdict is not None:
             tau += self._held(q, v) * self.verdict.verified

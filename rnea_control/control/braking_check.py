@@ -31,6 +31,7 @@ from rnea_control.control.laws import robot_of
 from rnea_control.control.layout import Arm, Settings
 from rnea_control.control.motion import Act, ending
 from rnea_control.control.settings import ControllerSettings, SafetySettings, reference_speed
+from rnea_control.control.step import StepArrays
 from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import solve
@@ -75,7 +76,7 @@ class Candidate(NamedTuple):
     settings: ControllerSettings
 
 
-_advance = linked(step.step_once, step.STEP_ONCE)
+_advance = linked(step.step_once)
 
 
 @inlined
@@ -103,13 +104,10 @@ def _move(arm: Arm, settings: Settings, simulated: Matrix, h: float) -> None:
             q[j] += v[j] * h / steps
 
 
-@kernel(
-    "i8(i8, StepArrays, f8[:,::1], f8[:,::1], f8)",
-    nogil=True,
-)
+@kernel(nogil=True)
 def _simulate_stop(
     advance_code: int,
-    arrays: step.StepArrays,
+    arrays: StepArrays,
     simulated: Matrix,
     commands: Matrix,
     h: float,

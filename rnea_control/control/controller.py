@@ -86,12 +86,7 @@ class Controller(StepRows):
             state=self.rows,
             findings=self._motions.findings,
         )
-        self.box = step.Box(
-            request=step.Request(),
-            measured=np.zeros((2, model.nv)),
-            settings=layout.Settings.zeros(model.nv, 2),
-            tolerances=ToleranceRows.none(model.nv),
-        )
+        self.box = step.Box.for_joints(model.nv)
         # The state that the last torque was computed for.
         self._predicted = self.rows.predicted_position, self.rows.predicted_velocity
         self.post, self.model = self.serve, model
@@ -121,9 +116,9 @@ class Controller(StepRows):
         # The observer starts anew with another model only, not with each change of a gain.
         request = self.box.request
         request.new_model = not (same_bodies and same_friction)
-        self.box.settings[:] = rows, settings.braced().rows(model)
+        self.box.arrays.settings[:] = rows, settings.braced().rows(model)
         tolerances = settings.rules.tolerances
-        self.box.tolerances[:] = tolerances.rows(self.motion, model.joint_names)
+        self.box.arrays.tolerances[:] = tolerances.rows(self.motion, model.joint_names)
         request.bodies_at = model.bodies.ctypes.data
         self._ask(step.CHANGE)
         self.model, self._settings, self._planner = model, settings, planner
@@ -232,7 +227,7 @@ class Controller(StepRows):
         rows = self.rows
         rows.last_time = rows.last_measured = t
         rows.last_trajectory_time = t - rows.behind
-        rows.block("desired_position", "model_acceleration")[:] = 0.0
+        rows.clear_motion()
         rows.desired_position = rows.model_position = rows.predicted_position = q
         rows.velocity_error = -v
         rows.predicted_velocity = v
@@ -365,7 +360,7 @@ class Controller(StepRows):
         self.box.request.guided = guided
         if state is not None:
             self.box.request.now = state[0]
-            self.box.measured[:] = state[1:]
+            self.box.arrays.measured[:] = state[1:]
         self._ask(act)
         self._end_motion(kind, reason)
 
@@ -468,7 +463,7 @@ class Controller(StepRows):
         request.begin, request.rest = plan.begin, trajectory.end_time
         request.start, request.end = plan.motion.start, plan.motion.end
         tolerances = self.settings.rules.tolerances
-        self.box.tolerances[:] = tolerances.rows(motion, self.model.joint_names)
+        self.box.arrays.tolerances[:] = tolerances.rows(motion, self.model.joint_names)
         if not self._ask(step.ADOPT):
             self._motions.under_way.pop(number, None)
             return False

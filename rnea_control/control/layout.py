@@ -209,6 +209,11 @@ class State(Desired):
     arrest_speed: Vector  # speed of each joint at the beginning, as a part of reference_speed
     arrest_peak: Vector  # largest speed until braking acted, as a part of reference_speed
 
+    def clear_motion(self) -> None:
+        """Sets the desired motion, its errors, the feedback and the model's state to zero."""
+        for name in _DESIRED:
+            setattr(self, name, 0.0)
+
     def begin_anew(self) -> None:
         """Forgets the desired motion, its errors and what was found in it. The target of the
         scaling stays: another thread may be setting it."""
@@ -216,10 +221,15 @@ class State(Desired):
             setattr(self, name, 0.0)
 
 
-_OF_A_MOTION = (
+# Names of `State`.
+_DESIRED = (
     *("desired_position", "desired_velocity", "desired_acceleration", "desired_effort"),
     *("position_error", "velocity_error", "integral", "feedback"),
-    *("model_position", "model_velocity", "model_acceleration", "torque", "gravity_torque"),
+    *("model_position", "model_velocity", "model_acceleration"),
+)
+_OF_A_MOTION = (
+    *_DESIRED,
+    *("torque", "gravity_torque"),
     *("last_time", "last_trajectory_time", "segment", "behind"),
     *("leading_scaling", "scaling", "scaling_rate", "unscaled_until", "start_time", "end_time"),
     *("violating_joint", "violating_quantity", "violation", "violated_tolerance"),

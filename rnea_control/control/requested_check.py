@@ -157,7 +157,7 @@ class RequestedCheck:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Fades to zero torque, except for the damping of joints whose answer was right."""
+        """Fades to zero torque, except for the damping of joints that answered right."""
         self._lets_go = True
         self._controller.let_go()
 

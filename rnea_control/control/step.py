@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from rnea_control.array_types import (
     FloatArray,
     Matrix,
@@ -82,9 +84,6 @@ class StepArrays(NamedTuple):
     findings: RecordArray  # shape (MOST_FINDINGS,)
 
 
-STEP_ONCE = "i8(StepArrays, f8, f8[::1], f8[::1], f8[::1], b1)"
-
-
 class Request(Record):
     """A request to the loop between two steps, and the response. Times are in [s]."""
 
@@ -130,17 +129,22 @@ class RequestArrays(NamedTuple):
 
 
 class Box(NamedTuple):
-    """One request with its arrays."""
+    """One request, and the same with its arrays for kernels."""
 
     request: Request
-    measured: FloatArray  # position and velocity, shape (2, nv)
-    settings: SettingsStack
-    tolerances: ToleranceRows
+    arrays: RequestArrays
 
-    @property
-    def arrays(self) -> RequestArrays:
-        """The request and its arrays for a kernel."""
-        return RequestArrays(self.request.argument, self.measured, self.settings, self.tolerances)
+    @classmethod
+    def for_joints(cls, nv: int) -> Box:
+        """Room for a request to an arm of `nv` joints."""
+        request = Request()
+        arrays = RequestArrays(
+            request=request.argument,
+            measured=np.zeros((2, nv)),
+            settings=Settings.zeros(nv, 2),
+            tolerances=ToleranceRows.none(nv),
+        )
+        return cls(request, arrays)
 
 
 @inlined
@@ -418,7 +422,7 @@ def advance(
     return outcome % FOUND + FOUND * found
 
 
-@kernel(STEP_ONCE)
+@kernel()
 def step_once(
     arrays: StepArrays, t: float, q: Vector, v: Vector, tau: Vector, predicted: bool
 ) -> int:
@@ -478,7 +482,7 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
             state.guided = 1.0 if by_hand else 0.0
 
 
-@kernel("void(StepArrays, RequestArrays)")
+@kernel()
 def serve_now(arrays: StepArrays, asked: RequestArrays) -> None:
     """Kernel of `serve`, for Python."""
     serve(arrays, asked)

@@ -31,14 +31,12 @@ _INT = ir.IntType(32)
 _ITEM = 8  # size of a float64 and of an int64 in bytes
 
 
-def linked(function: Callable[..., Any], signature: str = "") -> Any:
-    """Function by which kernels call a kernel of this signature, by default that of its
-    annotations: called with the kernel's address, and a tuple of its arguments."""
+def linked(function: Callable[..., Any]) -> Any:
+    """Function by which kernels call a kernel of this signature, given by its annotations: called
+    with the kernel's address, and a tuple of its arguments."""
     if _PYTHON:
         return lambda code, arguments: function(*arguments)
-    if copies():
-        return _copied(function)
-    return _by_address(signature or annotated(source(function)))
+    return _copied(function) if copies() else _by_address(annotated(source(function)))
 
 
 def _by_address(signature: str) -> Any:

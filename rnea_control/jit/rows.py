@@ -113,10 +113,11 @@ def _property(name: str, field: Field) -> Any:
         if name in made:
             return made[name]
         owner: Any = rows.base
-        if type(owner) is np.ndarray and owner.shape == rows.shape:  # as `zeros` makes it
-            made[name] = owner[..., where, :]
-            return made[name]
-        return rows[..., where, :].view(np.ndarray)
+        if type(owner) is not np.ndarray or _layout(owner) != _layout(rows):
+            return rows[..., where, :].view(np.ndarray)
+        # As `zeros` makes it. A view of `rows` itself would be a reference cycle.
+        made[name] = owner[..., where, :]
+        return made[name]
 
     def set_number(rows: Rows, value: float) -> None:
         rows[first, 0] = value
@@ -125,6 +126,11 @@ def _property(name: str, field: Field) -> Any:
         rows[..., where, :] = value
 
     return property(number, set_number) if kind == NUMBER else property(view, fill)
+
+
+def _layout(array: np.ndarray) -> Any:
+    """Identity of an array's memory."""
+    return array.ctypes.data, array.shape, array.strides
 
 
 def row_layouts(signature: str) -> list[str]:

@@ -142,7 +142,7 @@ class ArmLoop:
             low, high = np.frombuffer(own, dtype=np.int64)
             self.shared.own_gid_low, self.shared.own_gid_high = low, high
         elif native.COMMAND in kinds:
-            return  # machine code could not tell them from others
+            return  # machine code cannot distinguish own commands from others
         self.kinds[: len(kinds)] = kinds
         self._table = heard.table
         if self._table is not None:

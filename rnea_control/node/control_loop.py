@@ -349,8 +349,8 @@ class ControlLoop(PythonTicks):
         send_last(self.controller, target, self.command.torque, self._command_arm)
 
     def warm_up(self) -> None:
-        """Answers a few states and plans a motion in a separate loop with the same settings, whose
-        commands are not sent, so that the first real tick finds code and memory ready."""
+        """Answers a few states and plans a motion in a separate loop with the same settings, which
+        sends no commands, so that the first real tick finds code and memory ready."""
         model = self.controller.model
         controller = Controller(model, self.controller.settings)
         handover = Handover(self.handover.times)

@@ -6,6 +6,7 @@ loop.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -112,12 +113,12 @@ class Interface:
         return type_of(self.type)
 
 
-class Created(Interface):
+class Created(Interface, ABC):
     """An interface that `opened` creates."""
 
+    @abstractmethod
     def open(self, node: GuardedNode, owner: Owner, undo: ExitStack) -> Any:
         """Creates the interface, and returns it; `undo` destroys it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class Subscription(Created):
 
 @dataclass(frozen=True)
 class Service(Created):
-    """Service whose answer is filled by a function of request and response."""
+    """Service with a function that fills the response to a request."""
 
     answer: Callable[[Owner, Any, Any], Any] = field(kw_only=True)
     direction: str = field(default="service", kw_only=True)

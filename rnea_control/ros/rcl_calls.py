@@ -123,7 +123,9 @@ class Proof(IntEnum):
       publishers of one participant.
     """
 
-    NOTHING, APART, BY_GID = range(3)
+    NOTHING = 0
+    APART = 1
+    BY_GID = 2
 
 
 class _ErrorText(ctypes.Structure):

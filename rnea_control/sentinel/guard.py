@@ -242,7 +242,7 @@ class Guard(ArmLoop):
         return self.controller.in_force if is_own else self._watch.in_force
 
     def heed(self) -> None:
-        """Applies the statement of the controller whose commands arrive. Unless the sentinel
+        """Applies the statement of the controller that commands. Unless the sentinel
         commands, it is idle while those commands are not applied. It lets go of the arm if the
         controller has."""
         with self.paused():

@@ -203,7 +203,7 @@ class SentinelNode(ArmNode):
         return participant(gid) if known else None
 
     def _follow_controller(self) -> None:
-        """Takes over the values in force in the controller whose commands arrive, except those of
+        """Takes over the values in force in the controller that commands, except those of
         the robot and its limits that the sentinel's own section of the YAML file sets."""
         event = self._statements.current.parameters
         if event is None or event is self._taken or self.guard is None:

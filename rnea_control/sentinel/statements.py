@@ -1,6 +1,6 @@
 """`Statements`: what controllers publish about themselves, by participant.
 
-Only the statement of the participant whose commands arrive counts. Other nodes on the same topics,
+Only the statement of the participant that commands counts. Other nodes on the same topics,
 such as a second controller of the same name, change nothing.
 """
 
@@ -38,7 +38,7 @@ class Statements:
     """Statements of all participants; written by the executor, read by the guard's thread.
 
     Attributes:
-        commander: participant whose commands arrive; never forgotten.
+        commander: participant that commands; never forgotten.
     """
 
     def __init__(self) -> None:

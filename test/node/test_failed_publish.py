@@ -1,8 +1,10 @@
-"""rcl refuses to publish, and no loop ends: neither the controller's nor the sentinel's."""
+"""rcl refuses to publish or to take, and no loop ends: neither the controller's nor the
+sentinel's."""
 
 from __future__ import annotations
 
 import ctypes
+import time
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from node_bench import COMMANDS, GOOD, LEASE, Bench, Q, joint_state
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
+from rclpy.subscription import Subscription
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -28,13 +31,14 @@ from rnea_control.sentinel.sentinel_node import SentinelNode
 
 DOMAIN = 58
 RATE = 1.0  # limit of the torques' rate [Nm/s]
+PAUSE = 0.03  # between two states [s]
 
 
 @contextmanager
-def invalid(publisher: Publisher, loop: ArmLoop) -> Iterator[None]:
-    """rcl answers RCL_RET_PUBLISHER_INVALID to each message of this publisher: its rcl_publisher_t
-    points nowhere. Between two ticks, as rcl reads that twice."""
-    pointer = ctypes.c_void_p.from_address(int(publisher.handle.pointer))
+def invalid(end: Publisher | Subscription, loop: ArmLoop) -> Iterator[None]:
+    """rcl answers RCL_RET_PUBLISHER_INVALID or RCL_RET_SUBSCRIPTION_INVALID to each call for this
+    end of a topic: its structure points nowhere. Between two ticks, as rcl reads that twice."""
+    pointer = ctypes.c_void_p.from_address(int(end.handle.pointer))
     with loop.paused():
         before, pointer.value = pointer.value, None
     try:
@@ -79,6 +83,26 @@ def test_command_that_is_not_published_is_followed_by_the_next_one(bench: Bench)
     assert unpublished(bench) >= 19
     step = np.abs(bench.answer(q=Q + 0.05) - last)
     assert 0.0 < step.max() < 0.006 * RATE
+
+
+@pytest.mark.explores
+@pytest.mark.parametrize("bench", ["machine code"], indirect=True)  # it takes by address
+def test_emergency_stop_that_is_not_taken_is_logged_and_the_arm_is_held(
+    bench: Bench, capfd: pytest.CaptureFixture[str]
+) -> None:
+    loop = bench.node.loop
+
+    def logged() -> bool:
+        bench.answer()
+        time.sleep(PAUSE)  # the loop looks at the other messages meanwhile
+        return "a message was not taken" in capfd.readouterr().err
+
+    with invalid(loop.heard._subscriptions[1], loop):
+        ticks = loop.shared.ticks
+        for _ in range(4):  # again and again
+            wait_for(logged, bench.spin)
+        assert loop.shared.ticks > ticks
+    assert not loop.failure and bench.values["mode"] == "holding"
 
 
 def test_mode_that_is_not_published_is_published_later(bench: Bench) -> None:

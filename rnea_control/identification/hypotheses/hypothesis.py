@@ -4,6 +4,7 @@ its words; the search (`readings.py`) and the evidence make the numbers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,44 +38,44 @@ class Trial:
     fit: Fit
 
 
-class Alternative:
+class Alternative(ABC):
     """Hypothesis that the efforts are to be read in another way."""
 
     cause: Cause
 
+    @abstractmethod
     def proposals(self, seen: Outlook) -> Iterator[Proposal]:
         """Readings that differ from the best one so far by this cause."""
-        raise NotImplementedError
 
     def is_relevant(self, before: Reading, after: Reading) -> bool:
         """True if a fitted reading differs from the reading before by more than errors."""
         return True
 
+    @abstractmethod
     def found(self, seen: Outlook, joints: BoolArray, after: Fit, part: float) -> Contribution:
         """Message of a fitted reading of these joints, which explains a part of the residual."""
-        raise NotImplementedError
 
 
-class Drift:
+class Drift(ABC):
     """Hypothesis about the whole recording, after which no other reading is searched for."""
 
     cause: Cause
 
+    @abstractmethod
     def gain(self, seen: Outlook) -> float:
         """Gain in evidence; 0 if the hypothesis is not relevant."""
-        raise NotImplementedError
 
+    @abstractmethod
     def drift(self, seen: Outlook) -> Contribution:
         """Message."""
-        raise NotImplementedError
 
 
-class Signal:
+class Signal(ABC):
     """Hypothesis that the efforts show without a model."""
 
+    @abstractmethod
     def signal(self, model: RobotModel, motion: Motion) -> Contribution:
         """Message; without joints if it does not hold."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +88,12 @@ class Recorded:
     gravity_ratio: tuple[int, float, float]  # see `TorqueEvidence.gravity_ratio`
 
 
-class Doubt:
+class Doubt(ABC):
     """Hypothesis about the size of the efforts, reported where no other cause was found."""
 
+    @abstractmethod
     def doubt(self, recorded: Recorded) -> Contribution:
         """Message; without joints if it does not hold."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +109,15 @@ class Change:
     part: float  # share of the residual that the change explains
 
 
-class Difference:
+class Difference(ABC):
     """Hypothesis that parameters of the model differ from those of the robot."""
 
     cause: Cause
 
+    @abstractmethod
     def columns(self, space: ParameterSpace) -> IntArray:
         """Indices of theta."""
-        raise NotImplementedError
 
+    @abstractmethod
     def change(self, change: Change) -> Contribution:
         """Message."""
-        raise NotImplementedError
