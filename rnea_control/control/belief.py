@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import Vector
-from rnea_control.control import laws
+from rnea_control.control import feedback
 from rnea_control.control.layout import Settings, State
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -49,10 +49,10 @@ def jumping_joint(settings: Settings, state: State, t: float, q: Vector, v: Vect
     for j in range(q.shape[0]):
         speed = max(abs(v[j]), abs(state.last_velocity[j]))
         speed = max(speed, settings.state_velocity_limit[j])
-        moved = abs(laws.shortest_way(settings, j, q[j] - state.last_position[j]))
+        moved = abs(feedback.shortest_way(settings, j, q[j] - state.last_position[j]))
         if jumping < 0 and moved > JUMP_SLACK + JUMP_FACTOR * speed * dt:
             jumping = j
-        moved = abs(laws.shortest_way(settings, j, q[j] - state.doubted_position[j]))
+        moved = abs(feedback.shortest_way(settings, j, q[j] - state.doubted_position[j]))
         goes_on &= moved <= JUMP_SLACK + JUMP_FACTOR * abs(v[j]) * since
     if jumping < 0 and goes_on:
         jumping = int(state.jumping_joint)

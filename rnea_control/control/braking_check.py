@@ -269,7 +269,7 @@ def _laws(candidate: Candidate) -> Iterator[Candidate]:
         blend_time=0.0,
     )
     judged = replace(settings, safety=safety)
-    if settings.control_law.holds_position:
+    if settings.control_law.follows_trajectories:
         yield Candidate(model, judged)
     yield Candidate(model, judged.braced())
 

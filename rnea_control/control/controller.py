@@ -12,7 +12,7 @@ from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control import belief, layout, motion_watch, step, unrest
 from rnea_control.control.controller_state import NOTHING_TO_FOLLOW, ControllerState, StepRows
 from rnea_control.control.feasibility import controllable
-from rnea_control.control.laws import Model, is_hand_law
+from rnea_control.control.laws import Model, resting_reference
 from rnea_control.control.momentum_observer import LONGEST_GAP
 from rnea_control.control.motion import (
     Act,
@@ -323,7 +323,7 @@ class Controller(StepRows):
         if np.shape(q) != (self.model.nv,) or not np.isfinite(q).all():
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
         self.finish(reason)
-        self._path.rest(t, q, is_hand_law(self._settings_in_force))
+        self._path.rest(t, q, resting_reference(self._settings_in_force))
         motion_watch.start_anew(self.rows)
         self.believe()
 

@@ -14,6 +14,7 @@ from rnea_control.control.laws import Friction, Model
 from rnea_control.control.layout import State
 from rnea_control.control.motion import Motion
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
+from rnea_control.control.references import Reference
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.exceptions import ControllerError
@@ -50,7 +51,6 @@ class StepRows:
         at_work: total time for which each stage limited each joint, shape (4, nv), [s]: soft
             position limits, velocity limit, effort limit, rate limit.
         time, trajectory_time: times of the last step, [s].
-        guided: True while a hand guides the arm.
     """
 
     rows: State
@@ -62,8 +62,12 @@ class StepRows:
     external_torque = _row("residual")
     at_work = _view("position_limited", "rate_limited")
     time, trajectory_time = _row("last_time"), _row("last_trajectory_time")
-    guided = _row("guided", bool)
     pause_delay = _row("pause_delay")
+
+    @property
+    def guided(self) -> bool:
+        """True while a hand guides the arm."""
+        return bool(self.rows.reference == Reference.hand)
 
     @property
     def measured(self) -> FloatArray:
@@ -170,7 +174,7 @@ def torque_terms(
     if settings.friction_compensation and law.friction is not Friction.none:
         moving = state.measured if law.friction is Friction.measured else state.desired
         friction(model, workspace, moving[1].copy(), of_friction)
-    if law.holds_position:
+    if law.follows_trajectories:
         external[:] = state.desired[3]
     of_feedback[:] = state.torque - terms.sum(axis=0)
     return terms

@@ -1,39 +1,28 @@
-r"""The control laws: the torques of the joints, before any limit. A law is one row of a table, and
-all other code reads the row.
+r"""The control laws: the torques of the joints, before any limit.
 
-With the errors e = q_d - q (the shortest way round for continuous joints) and de = v_d - v, and the
-feedback u = Kp e + Kd de + integral of Ki e,
+A law is a row of `ControlLaw`, and a function that fills in the torque by its formula;
+`control_torque` calls the function of the law in force. All other code asks the row.
 
-    tau = model + u,   or   tau = model with the acceleration a_d + u
-
-The row defines the state at which the model's torque is computed, and whether the feedback is an
-acceleration or a torque [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]. With
-friction_compensation the friction (dynamics/friction.py) is added. All laws that hold a position
-add the effort of its waypoints.
-
-All quantities are for the moment when the torque acts, a dead time after the measurement: the law
-takes the desired motion of that moment, and predicts the measured state with the desired
-acceleration.
+With the desired motion q_d, v_d, a_d of a reference (references.py) and the feedback u
+(feedback.py), a law computes the torque from the model, and u is an acceleration or a torque
+[Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]. With friction_compensation the friction
+(dynamics/friction.py) is added. All laws that follow a trajectory add the effort of its waypoints.
 
 A wrist whose model lacks its rotor inertia has hardly any feedback under computed_torque, as the
 feedback is an acceleration. A least inertia f of a joint's feedback gives the joint as much as an
 inertia f would have: max(0, f - M_jj) u is added.
 
-While a hand guides the arm, the desired position is the measured one, and the feedback a part of
-the velocity gain. While no state comes, the law is computed_torque on a predicted state: position
-and velocity keep the errors of the last measurement, and the velocity error decays,
-
-    tau = RNEA(q, v, a_d + k de),   de' = -k de
+While no state comes, the law is computed_torque on a predicted state.
 """
 
 from __future__ import annotations
 
-import math
 from enum import IntEnum
 from typing import Any
 
 from rnea_control.array_types import FloatArray, Vector
 from rnea_control.control.layout import Arm, Settings, State
+from rnea_control.control.references import HAND, Reference
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
@@ -45,7 +34,7 @@ Robot = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Model(IntEnum):
-    """The state at which the model's torque is computed."""
+    """The state at which a law computes the model's torque."""
 
     none = 0
     gravity = 1  # at the measured position, at rest
@@ -53,83 +42,85 @@ class Model(IntEnum):
     desired = 3  # at the desired position, velocity and acceleration
 
 
-class Feedback(IntEnum):
-    """The kind of feedback."""
-
-    damping = 0  # -Kd v alone, a torque: no position is held, and a hand guides the arm
-    torque = 1  # u
-    acceleration = 2  # u, added to the model's acceleration
-
-
 class Friction(IntEnum):
-    """The velocity at which the friction is computed, if it is compensated."""
+    """The velocity at which a law computes the friction, if it is compensated."""
 
     none = 0
     desired = 1  # as the measured velocity would feed back its noise
     measured = 2
 
 
+# References of the laws with a feedback of the position.
+_POSITIONS = Reference.trajectory, Reference.hand
+
+
 class ControlLaw(IntEnum):
     """The control laws by their names in the YAML.
 
     Attributes:
-        model, feedback, friction: the parts of the law.
+        references: references that the law follows; an arm at rest has the first one.
+        model: state at which the model's torque is computed.
+        friction: velocity at which the friction is computed.
+        feeds_back_acceleration: True if the feedback is an acceleration, and gains have its units;
+            otherwise it is a torque.
         equation: the law, without friction and the effort of the waypoints.
         use: the purpose of the law.
-        holds_position: True if the law follows trajectories and holds positions; otherwise a hand
-            guides the arm.
-        feeds_back_acceleration: True if the feedback is an acceleration, and gains have its units.
     """
 
     computed_torque = (
-        *(Model.measured, Feedback.acceleration, Friction.desired, "RNEA(q, v, a_d + u)"),
+        *(_POSITIONS, Model.measured, Friction.desired, True),
+        "RNEA(q, v, a_d + u)",
         "feedback through the mass matrix: the same gains fit any arm",
     )
     feedforward_pd = (
-        *(Model.desired, Feedback.torque, Friction.desired, "RNEA(q_d, v_d, a_d) + u"),
+        *(_POSITIONS, Model.desired, Friction.desired, False),
+        "RNEA(q_d, v_d, a_d) + u",
         "torques of the desired trajectory plus PD: the model sees no noise",
     )
     gravity_compensation = (
-        *(Model.gravity, Feedback.damping, Friction.measured, "g(q) - Kd v"),
+        *((Reference.hand,), Model.gravity, Friction.measured, False),
+        "g(q) - Kd v",
         "hand guiding; accepts no trajectories",
     )
     pd = (
-        *(Model.none, Feedback.torque, Friction.none, "u"),
+        *(_POSITIONS, Model.none, Friction.none, False),
+        "u",
         "no model, as joint_trajectory_controller",
     )
     pd_gravity = (
-        *(Model.gravity, Feedback.torque, Friction.desired, "g(q) + u"),
+        *(_POSITIONS, Model.gravity, Friction.desired, False),
+        "g(q) + u",
         "PD with gravity compensation: needs only the masses of the model",
     )
 
+    references: tuple[Reference, ...]
     model: Model
-    feedback: Feedback
     friction: Friction
+    feeds_back_acceleration: bool
     equation: str
     use: str
-    holds_position: bool
-    feeds_back_acceleration: bool
 
     def __new__(cls, *row: Any) -> ControlLaw:
         law = int.__new__(cls, len(cls.__members__))
         law._value_ = len(cls.__members__)
-        law.model, law.feedback, law.friction, law.equation, law.use = row
-        law.holds_position = law.feedback is not Feedback.damping
-        law.feeds_back_acceleration = law.feedback is Feedback.acceleration
+        law.references, law.model, law.friction, law.feeds_back_acceleration = row[:4]
+        law.equation, law.use = row[4:]
         return law
 
+    @property
+    def follows_trajectories(self) -> bool:
+        """True if the law follows trajectories, and holds positions."""
+        return Reference.trajectory in self.references
 
-# Parts of the laws for kernels, by the number of the law.
-MODEL_OF = tuple(int(law.model) for law in ControlLaw)
-FEEDBACK_OF = tuple(int(law.feedback) for law in ControlLaw)
-FRICTION_OF = tuple(int(law.friction) for law in ControlLaw)
-NO_MODEL, GRAVITY, MEASURED, DESIRED = (int(model) for model in Model)
-DAMPING, AS_TORQUE, AS_ACCELERATION = (int(feedback) for feedback in Feedback)
-FRICTION_AT_DESIRED, FRICTION_AT_MEASURED = int(Friction.desired), int(Friction.measured)
 
-# The law in force while no state comes.
-PREDICTING_LAW = int(ControlLaw.computed_torque)
-PREDICTED_DECAY = 10.0  # decay rate of the velocity error while states are missing [1/s]
+# The rows for kernels, by the numbers of the laws.
+_RESTING_REFERENCE = tuple(int(law.references[0]) for law in ControlLaw)
+_USES_MODEL = tuple(law.model is not Model.none for law in ControlLaw)
+_FEEDS_BACK_ACCELERATION = tuple(law.feeds_back_acceleration for law in ControlLaw)
+_COMPUTED_TORQUE = int(ControlLaw.computed_torque)
+_FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
+_GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
+_PD_GRAVITY = int(ControlLaw.pd_gravity)
 
 
 def markdown() -> str:
@@ -137,6 +128,37 @@ def markdown() -> str:
     rows = [["`control_law`", "torque", "what for"], ["---"] * 3]
     rows += [[f"`{law.name}`", f"`{law.equation}`", law.use] for law in ControlLaw]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+@inlined
+def law_in_force(settings: Settings) -> int:
+    """Number of the law that the reference in force brings: both references of joints bring the
+    `control_law` of the settings."""
+    return int(settings.joint_law)
+
+
+@inlined
+def resting_reference(settings: Settings) -> int:
+    """Number of the reference of an arm at rest."""
+    return _RESTING_REFERENCE[law_in_force(settings)]
+
+
+@inlined
+def only_a_hand_moves(settings: Settings) -> bool:
+    """True if the law in force holds no position."""
+    return resting_reference(settings) == HAND
+
+
+@inlined
+def uses_model(settings: Settings) -> bool:
+    """True if the law in force computes a torque of the model."""
+    return _USES_MODEL[law_in_force(settings)]
+
+
+@inlined
+def feeds_back_acceleration(settings: Settings) -> bool:
+    """True if the feedback of the law in force is an acceleration."""
+    return _FEEDS_BACK_ACCELERATION[law_in_force(settings)]
 
 
 @inlined
@@ -149,109 +171,64 @@ def robot_of(arm: Arm, nv: int) -> Robot:
 
 
 @inlined
-def is_hand_law(settings: Settings) -> bool:
-    """True if the law of these settings lets a hand guide the arm."""
-    return FEEDBACK_OF[int(settings.law)] == DAMPING
-
-
-@inlined
-def shortest_way(settings: Settings, j: int, way: float) -> float:
-    """Distance that joint j has to move, the shortest way round if it is continuous."""
-    if settings.continuous[j] != 0.0:
-        way -= 2.0 * math.pi * math.floor(way / (2.0 * math.pi) + 0.5)
-    return way
-
-
-@inlined
-def _rest(state: State) -> None:
-    """Sets the desired motion to rest."""
-    state.desired_velocity[:] = 0.0
-    state.desired_acceleration[:] = 0.0
-    state.desired_effort[:] = 0.0
-
-
-@inlined
-def update_feedback(
-    settings: Settings, state: State, q: Vector, v: Vector, dt: float, stopped: bool
-) -> None:
-    """Computes the state when the torque will act, its errors, the clamped integral and the
-    feedback u.
-
-    `dt` is the time since the last tick, [s]. If the arm is `stopped` and pushed out of its place,
-    its feedback does not grow beyond that of `max_position_errors`.
-    """
-    guided = state.guided != 0.0
-    ahead = settings.dead_time
-    if guided:
-        _rest(state)
-    for j in range(q.shape[0]):
-        change = ahead * state.desired_acceleration[j]
-        state.predicted_position[j] = q[j] + ahead * (v[j] + 0.5 * change)
-        state.predicted_velocity[j] = v[j] + change
-        if guided:
-            state.desired_position[j] = state.predicted_position[j]
-        e = state.desired_position[j] - state.predicted_position[j]
-        e = shortest_way(settings, j, e)
-        de = state.desired_velocity[j] - state.predicted_velocity[j]
-        integral = state.integral[j]
-        if not abs(e) <= settings.error_deadband[j]:
-            integral += settings.i_gain[j] * e * dt
-        if settings.i_gain[j] == 0.0:
-            integral -= dt * integral  # switched off while running: fades within seconds
-        integral = max(integral, settings.i_clamp_min[j])
-        integral = min(integral, settings.i_clamp_max[j])
-        damping = settings.d_gain[j]
-        if guided:
-            damping *= settings.guiding_damping
-        state.position_error[j] = e
-        state.velocity_error[j] = de
-        state.integral[j] = integral
-        if stopped:
-            most = settings.max_position_error[j]
-            e = min(max(e, -most), most)
-        feedback = settings.p_gain[j] * e + damping * de + integral
-        state.feedback[j] = state.feedback_share * feedback
-
-
-@inlined
-def predict_state(settings: Settings, state: State, q: Vector, v: Vector, dt: float) -> None:
-    """Predicts the errors of the last state `dt` [s] later, and fills `q`, `v` and the feedback
-    from them."""
-    guided = state.guided != 0.0
-    decay = math.exp(-PREDICTED_DECAY * dt)
-    accelerating = FEEDBACK_OF[int(settings.law)] == AS_ACCELERATION
-    if guided:
-        _rest(state)
-    for j in range(q.shape[0]):
-        if guided:  # the arm comes to rest at about its last measured position
-            state.desired_position[j] = state.last_position[j]
-        de = state.velocity_error[j]
-        state.position_error[j] += de * (1.0 - decay) / PREDICTED_DECAY
-        state.velocity_error[j] = de * decay
-        q[j] = state.desired_position[j] - state.position_error[j]
-        v[j] = state.desired_velocity[j] - state.velocity_error[j]
-        state.feedback[j] = PREDICTED_DECAY * state.velocity_error[j]
-        if accelerating:
-            state.feedback[j] += state.integral[j]
-
-
-@inlined
 def gravity_torque(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
     """Fills `gravity_torque` with the commands that hold the arm: zeros if the hardware adds the
     gravity torque, or the law uses no model."""
     bodies, memory, _ = robot
-    model = MODEL_OF[int(settings.law)]
-    if settings.hardware_adds_gravity != 0.0 or model == NO_MODEL:
+    if settings.hardware_adds_gravity != 0.0 or not uses_model(settings):
         state.gravity_torque[:] = 0.0
         return
     gravity_outward_pass(bodies, memory, q)
     inward_pass(bodies, memory, state.gravity_torque)
 
 
+# Parts of the laws: each fills `torque`, or adds to it.
+
+
+@inlined
+def _evaluate_at(state: State, q: Vector, v: Vector) -> None:
+    """Keeps the state at which the model is evaluated, for the terms of the torque."""
+    for j in range(q.shape[0]):
+        state.model_position[j], state.model_velocity[j] = q[j], v[j]
+
+
+@inlined
+def _inverse_dynamics(robot: Robot, state: State, q: Vector, v: Vector, a: Vector) -> None:
+    """RNEA(q, v, a)."""
+    bodies, memory, _ = robot
+    _evaluate_at(state, q, v)
+    outward_pass(bodies, memory, q, v, a)
+    inward_pass(bodies, memory, state.torque)
+    add_armature(bodies, a, state.torque)
+
+
+@inlined
+def _gravity(robot: Robot, state: State, q: Vector) -> None:
+    """g(q)."""
+    bodies, memory, _ = robot
+    for j in range(q.shape[0]):
+        state.model_position[j], state.model_velocity[j] = q[j], 0.0
+    gravity_outward_pass(bodies, memory, q)
+    inward_pass(bodies, memory, state.torque)
+
+
+@inlined
+def _add(state: State, torque: Vector) -> None:
+    """Adds a torque."""
+    for j in range(torque.shape[0]):
+        state.torque[j] += torque[j]
+
+
+@inlined
+def _add_friction(settings: Settings, state: State, v: Vector) -> None:
+    """Adds the friction at velocities `v`."""
+    for j in range(v.shape[0]):
+        state.torque[j] += friction_torque(settings.friction, v, j)
+
+
 @inlined
 def _add_feedback_inertia(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
-    """Adds to `torque` the missing feedback of joints whose inertia in the model is below the least
-    inertia."""
+    """Adds the missing feedback of joints whose inertia in the model is below the least inertia."""
     wanted = False
     for j in range(q.shape[0]):
         wanted |= settings.feedback_inertia[j] > 0.0
@@ -264,55 +241,87 @@ def _add_feedback_inertia(robot: Robot, settings: Settings, state: State, q: Vec
         state.torque[j] += lacking * state.feedback[j]
 
 
+# The laws: functions of the measured state, that the feedback was computed for.
+
+
+@inlined
+def _computed_torque(robot: Robot, settings: Settings, state: State, q: Vector, v: Vector) -> None:
+    """tau = RNEA(q, v, a_d + u)."""
+    a = state.model_acceleration
+    for j in range(q.shape[0]):
+        a[j] = state.desired_acceleration[j] + state.feedback[j]
+    _inverse_dynamics(robot, state, q, v, a)
+    _add_feedback_inertia(robot, settings, state, q)
+    _add(state, state.desired_effort)
+    _add_friction(settings, state, state.desired_velocity)
+
+
+@inlined
+def _feedforward_pd(robot: Robot, settings: Settings, state: State, q: Vector, v: Vector) -> None:
+    """tau = RNEA(q_d, v_d, a_d) + u."""
+    q_d, v_d, a_d = state.desired_position, state.desired_velocity, state.desired_acceleration
+    _inverse_dynamics(robot, state, q_d, v_d, a_d)
+    _add(state, state.desired_effort)
+    _add(state, state.feedback)
+    _add_friction(settings, state, v_d)
+
+
+@inlined
+def _pd_gravity(robot: Robot, settings: Settings, state: State, q: Vector, v: Vector) -> None:
+    """tau = g(q) + u."""
+    _gravity(robot, state, q)
+    _add(state, state.desired_effort)
+    _add(state, state.feedback)
+    _add_friction(settings, state, state.desired_velocity)
+
+
+@inlined
+def _pd(state: State) -> None:
+    """tau = u."""
+    state.torque[:] = 0.0
+    _add(state, state.desired_effort)
+    _add(state, state.feedback)
+
+
+@inlined
+def _gravity_compensation(
+    robot: Robot, settings: Settings, state: State, q: Vector, v: Vector
+) -> None:
+    """tau = g(q) - Kd v."""
+    _gravity(robot, state, q)
+    for j in range(q.shape[0]):
+        state.torque[j] += friction_torque(settings.friction, v, j) - settings.d_gain[j] * v[j]
+
+
+@inlined
+def _keep_integral(settings: Settings, state: State) -> None:
+    """Adds the integral of a law whose feedback is a torque, while computed_torque replaces it."""
+    if not (feeds_back_acceleration(settings) or only_a_hand_moves(settings)):
+        _add(state, state.integral)
+
+
 @inlined
 def control_torque(
     robot: Robot, settings: Settings, state: State, q: Vector, v: Vector, predicted: bool
 ) -> None:
-    """Fills `torque` of `state` by the control law; needs the desired state and the feedback in
+    """Fills `torque` of `state` by the law in force; needs the desired motion and the feedback in
     `state`. The state `q`, `v`, shape (nv,), is measured or `predicted`."""
-    bodies, memory, _ = robot
-    own_law = int(settings.law)
-    law = PREDICTING_LAW if predicted else own_law
-    model, feedback, friction_at = MODEL_OF[law], FEEDBACK_OF[law], FRICTION_OF[law]
-    torque = state.torque
-    for j in range(q.shape[0]):
-        position = state.desired_position[j] if model == DESIRED else q[j]
-        state.model_position[j] = position
-        state.model_velocity[j] = state.model_acceleration[j] = 0.0
-        if model in (MEASURED, DESIRED):
-            moving = v[j] if model == MEASURED else state.desired_velocity[j]
-            state.model_velocity[j] = moving
-            state.model_acceleration[j] = state.desired_acceleration[j]
-        if feedback == AS_ACCELERATION:
-            state.model_acceleration[j] += state.feedback[j]
-    if model == NO_MODEL:
-        torque[:] = 0.0
+    law = law_in_force(settings)
+    if predicted or law == _COMPUTED_TORQUE:
+        _computed_torque(robot, settings, state, q, v)
+    elif law == _FEEDFORWARD_PD:
+        _feedforward_pd(robot, settings, state, q, v)
+    elif law == _PD_GRAVITY:
+        _pd_gravity(robot, settings, state, q, v)
+    elif law == _GRAVITY_COMPENSATION:
+        _gravity_compensation(robot, settings, state, q, v)
     else:
-        position, velocity = state.model_position, state.model_velocity
-        acceleration = state.model_acceleration
-        outward_pass(bodies, memory, position, velocity, acceleration)
-        inward_pass(bodies, memory, torque)
-        add_armature(bodies, acceleration, torque)
-    if feedback == AS_ACCELERATION:
-        _add_feedback_inertia(robot, settings, state, q)
-    parameters = settings.friction
-    for j in range(q.shape[0]):
-        resistance = 0.0
-        if friction_at == FRICTION_AT_DESIRED:
-            resistance = friction_torque(parameters, state.desired_velocity, j)
-        elif friction_at == FRICTION_AT_MEASURED:
-            resistance = friction_torque(parameters, v, j)
-        if feedback == DAMPING:
-            resistance -= settings.d_gain[j] * v[j]
-        else:
-            torque[j] += state.desired_effort[j]
-        if feedback == AS_TORQUE:
-            torque[j] += state.feedback[j]
-        torque[j] += resistance
-        if predicted and FEEDBACK_OF[own_law] == AS_TORQUE:
-            torque[j] += state.integral[j]
-    if settings.hardware_adds_gravity != 0.0 and model != NO_MODEL:
+        _pd(state)
+    if predicted:
+        _keep_integral(settings, state)
+    if settings.hardware_adds_gravity != 0.0 and (predicted or uses_model(settings)):
+        bodies, memory, _ = robot
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state.gravity_torque)
         for j in range(q.shape[0]):
-            torque[j] -= state.gravity_torque[j]
+            state.torque[j] -= state.gravity_torque[j]

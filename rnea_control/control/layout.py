@@ -55,7 +55,7 @@ class Settings(Rows):
     reference_speed: Vector  # velocity limit, or a default where there is none [rad/s] or [m/s]
     end_slack: Vector  # distance from a goal without tolerance that is not reported [rad] or [m]
 
-    law: float  # number of the control law
+    joint_law: float  # number of the law of references of joints
     check_jumps: float  # 1 or 0
 
 
@@ -104,7 +104,7 @@ class Desired(Rows):
 class State(Desired):
     """State of the control step. The desired motion is by time once it is scaled."""
 
-    # The errors and the law (laws.py). Errors are unfiltered: predict_state
+    # The errors (feedback.py) and the law (laws.py). Errors are unfiltered: predict_state
     # and ControllerState.measured compute the measured state from them. Changes of the feedback
     # alone are in `feedback` only.
     position_error: Vector  # [rad] or [m]
@@ -116,7 +116,7 @@ class State(Desired):
     model_acceleration: Vector
     torque: Vector  # [Nm] or [N]
     gravity_torque: Vector  # [Nm] or [N]
-    guided: float  # 1 while a hand guides the arm, and the desired position follows it
+    reference: float  # number of the reference (references.py)
     feedback_share: float  # part of the feedback that is in force
     # State that the torque is computed for: at the moment when the torque acts, or from the model
     # while no state comes.

@@ -229,8 +229,8 @@ class Machine:
     @property
     def _rest(self) -> Mode:
         """The mode of an arm at rest without any fault."""
-        holds = self.controller.settings.control_law.holds_position
-        return Mode.HOLDING if holds else Mode.GRAVITY_COMPENSATION
+        follows = self.controller.settings.control_law.follows_trajectories
+        return Mode.HOLDING if follows else Mode.GRAVITY_COMPENSATION
 
     def end(self, reason: str) -> bool:
         """Begins to bring the arm to rest before a deactivation; returns True while it moves."""
@@ -363,7 +363,8 @@ class Machine:
         """Brings the arm to rest and holds it."""
         self._demand(FREE, "hold")
         if self._rest is Mode.GRAVITY_COMPENSATION:
-            raise ControllerError("control_law is gravity_compensation, which holds no position")
+            law = self.controller.settings.control_law.name
+            raise ControllerError(f"control_law is {law}, which holds no position")
         self.happen(Event.HELD, "requested by ~/hold")
         return "braking, then holding"
 

@@ -24,8 +24,10 @@ import math
 
 from rnea_control.array_types import Vector
 from rnea_control.control import arrest, layout, momentum_observer, unrest
-from rnea_control.control.laws import MODEL_OF, NO_MODEL, robot_of, shortest_way
+from rnea_control.control.feedback import shortest_way
+from rnea_control.control.laws import robot_of, uses_model
 from rnea_control.control.layout import Arm, Settings, State
+from rnea_control.control.references import is_guided
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import array_at
@@ -233,9 +235,9 @@ def _violated(arm: Arm, settings: Settings, state: State) -> int:
     if _contradicted(state):
         return layout.CONTRADICTED
     found = _unmodeled(settings, state)
-    if found != layout.UNDER_WAY or MODEL_OF[int(settings.law)] == NO_MODEL:
+    if found != layout.UNDER_WAY or not uses_model(settings):
         return found
-    guided = state.guided != 0.0
+    guided = is_guided(state)
     found = _driven(settings, state, guided)
     if found == layout.UNDER_WAY and arm.watch == FREE and not guided:
         found = _touched(settings, state)

@@ -27,6 +27,7 @@ from rnea_control.array_types import Vector
 from rnea_control.control.arrest import RELEASE_TIME
 from rnea_control.control.laws import Robot
 from rnea_control.control.layout import Settings, State
+from rnea_control.control.references import is_guided
 from rnea_control.dynamics.crba import felt_inertias
 from rnea_control.jit.inlining import inlined
 
@@ -54,7 +55,7 @@ def limit_acceleration(settings: Settings, state: State, q: Vector, v: Vector, d
     """Fills `limit_acceleration`, stages 1 and 2; returns True if a joint is beyond a limit."""
     found = False
     stiffness = settings.limit_stiffness
-    guided = state.guided != 0.0
+    guided = is_guided(state)
     for j in range(q.shape[0]):
         acceleration = 0.0
         upper, lower = settings.soft_upper[j], settings.soft_lower[j]

@@ -108,7 +108,7 @@ class _Attempt(NamedTuple):
 
 def check_law(law: ControlLaw) -> None:
     """Raises TrajectoryModeError if trajectories are not followed under this law."""
-    if not law.holds_position:
+    if not law.follows_trajectories:
         raise TrajectoryModeError(
             f"under {law.name} the arm follows the hand, not trajectories; choose another "
             "control_law"

@@ -238,7 +238,7 @@ class ControllerSettings(Settings):
         rows.state_velocity_limit = model.velocity_limit
         self._fill_bounds(rows, model, limit)
         rows.continuous = model.continuous
-        rows.law, rows.check_jumps = self.control_law, safety.check_jumps
+        rows.joint_law, rows.check_jumps = self.control_law, safety.check_jumps
         if self.friction_compensation:
             rows.friction = model.friction_parameters
         return rows

@@ -23,17 +23,19 @@ from rnea_control.array_types import (
 from rnea_control.control import (
     arrest,
     belief,
+    feedback,
     laws,
     layout,
     momentum_observer,
     motion_watch,
     output_stage,
 )
-from rnea_control.control.laws import is_hand_law
+from rnea_control.control.laws import only_a_hand_moves, resting_reference
 from rnea_control.control.layout import Arm, Settings, SettingsStack, State
 from rnea_control.control.motion import Act, ToleranceRows, check, violated_position
+from rnea_control.control.references import HAND, TRAJECTORY, desired_motion, is_guided
 from rnea_control.control.stopping import brake_along, brake_straight
-from rnea_control.control.trajectory import advance_scaling, follow, path_of, sample, scale, settle
+from rnea_control.control.trajectory import advance_scaling, follow, settle
 from rnea_control.jit.group import group
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -232,16 +234,13 @@ def step(
     s = max(t + ahead - state.behind, state.last_trajectory_time)
     state.last_time = t
     state.last_trajectory_time = s
-    starts, coefficients = path_of(arm, nv)
-    segment = int(state.segment)
-    state.segment = sample(starts, coefficients, segment, s, 0.0, state)
-    scale(state)
+    desired_motion(arm, state, s)
     if predicted:
-        laws.predict_state(settings, state, q, v, dt)
+        feedback.predict_state(settings, state, q, v, dt)
         belief.watch_rest(state, t, v)
     else:
         stopped = arm.watch == motion_watch.STOPPED
-        laws.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP), stopped)
+        feedback.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP), stopped)
         q, v = state.predicted_position, state.predicted_velocity
     if arm.powerless:
         output_stage.release(settings, state, v, dt, tau, predicted)
@@ -262,7 +261,7 @@ def step(
     found = layout.UNDER_WAY
     if not predicted:
         found = _ending(arm, settings, tolerances, state, s, pressed)
-        if state.guided == 0.0 and _shaken(settings, state, dt):
+        if not is_guided(state) and _shaken(settings, state, dt):
             found = layout.SHAKEN
     return int(saturated) + FOUND * found
 
@@ -275,7 +274,7 @@ def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
     """Takes the desired position and velocity from the arm, and brakes from there."""
     state.last_time = t
     state.last_trajectory_time = t - state.behind
-    state.guided = 1.0 if is_hand_law(settings) else 0.0
+    state.reference = resting_reference(settings)
     state.saturated_since[:] = 0.0
     state.smooth_velocity_error[:] = 0.0
     belief.believe(state)
@@ -337,7 +336,7 @@ def _stop(arm: Arm, settings: SettingsStack, state: State, t: float, q: Vector, 
     that is stopped already does so."""
     if arm.watch == motion_watch.FREE:
         arm.watch = motion_watch.STOPPED
-        if is_hand_law(settings[arm.braced]):
+        if only_a_hand_moves(settings[arm.braced]):
             arm.braced = 1
         catch(arm, settings[arm.braced], state, t, q, v)
 
@@ -355,10 +354,10 @@ def _shake_less(arm: Arm, state: State) -> int:
 def emergency_stop(arrays: StepArrays) -> None:
     """Brakes, and changes to a law that holds the arm."""
     arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
-    guided = state.guided != 0.0
-    if is_hand_law(settings[arm.braced]):
+    guided = is_guided(state)
+    if only_a_hand_moves(settings[arm.braced]):
         arm.braced = 1
-        state.guided = 0.0
+        state.reference = TRAJECTORY
     if arm.watch == motion_watch.FREE:
         arm.watch = motion_watch.STOPPED
     end_motion(arm, state, arrays.findings, layout.STOPPED)
@@ -456,7 +455,7 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
         catch(arm, in_force, state, request.now, measured[0], measured[1])
         arrest.begin_from(in_force, state, request.now, measured[1])
     elif kind == GUIDE:
-        state.guided = 1.0
+        state.reference = HAND
     elif kind == ADOPT:
         if s >= state.path_end:
             settle(state)  # a stop leaves it at full speed
@@ -477,9 +476,9 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
     if kind in (ADOPT, CHANGE):
         _copy(asked.tolerances, arrays.tolerances)
     if kind in (CHANGE, BRACE):
-        by_hand = is_hand_law(settings[arm.braced])
-        if by_hand or arm.braced != 0:
-            state.guided = 1.0 if by_hand else 0.0
+        resting = resting_reference(settings[arm.braced])
+        if resting == HAND or arm.braced != 0:
+            state.reference = resting
 
 
 @kernel()

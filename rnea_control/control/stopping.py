@@ -375,12 +375,12 @@ class Path:
         self.arm.stop_code = address(stop_along_path) or 0
         self.given: Trajectory | None = None
 
-    def rest(self, t: float, q: FloatArray, guided: bool) -> None:
+    def rest(self, t: float, q: FloatArray, reference: float) -> None:
         """Rests at position `q`, shape (nv,), from time `t` on. Resets the state, except for the
-        target of the scaling. `guided`: True if a hand guides the arm."""
+        target of the scaling. `reference`: the reference at rest, see references.py."""
         state = self._state
         state.begin_anew()
-        state.guided, state.desired_position = guided, q
+        state.reference, state.desired_position = reference, q
         state.last_time = state.last_trajectory_time = t
         state.standstill = 0.0
         settle(state)

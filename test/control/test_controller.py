@@ -79,7 +79,7 @@ def test_each_row_of_the_laws_is_one_that_the_step_can_do() -> None:
     for number, law in enumerate(ControlLaw):
         assert law == number and ControlLaw[law.name] is law
         assert law.model in (Model.measured, Model.desired) or not law.feeds_back_acceleration
-        assert law.holds_position or law.friction is not Friction.desired
+        assert law.follows_trajectories or law.friction is not Friction.desired
 
 
 def test_integral_adds_up_and_stops_at_its_clamp() -> None:

@@ -24,7 +24,7 @@ GOAL = START + np.array([1.0, 0.3, 0.0, 0.3, 0.0, 0.0, 0.0])
 FAR = START + np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 LAWS = list(ControlLaw)
 GUIDING = ControlLaw.gravity_compensation
-FOLLOWING = [law for law in LAWS if law.holds_position]
+FOLLOWING = [law for law in LAWS if law.follows_trajectories]
 
 
 def robot(payload: float = 0.0) -> RobotModel:

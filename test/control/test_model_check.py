@@ -163,7 +163,7 @@ def test_a_posture_that_tells_nothing(panda) -> None:
 
 
 @pytest.mark.parametrize("believed", [False, True])
-@pytest.mark.parametrize("law", [law for law in ControlLaw if law.holds_position])
+@pytest.mark.parametrize("law", [law for law in ControlLaw if law.follows_trajectories])
 def test_what_holds_the_arm_is_commanded_or_hardware(law: ControlLaw, believed: bool) -> None:
     least = np.full(2, 0.5)  # more than what the last joint turns
     options = {"hardware_compensates_gravity": believed, "feedback_inertia": least}

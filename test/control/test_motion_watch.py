@@ -11,7 +11,7 @@ from rnea_control.control import ControlLaw, layout
 from rnea_control.control.motion_watch import FREE, STOPPED, UNWATCHED
 from rnea_control.model import RobotModel
 
-FOLLOWING = [law for law in ControlLaw if law.holds_position]
+FOLLOWING = [law for law in ControlLaw if law.follows_trajectories]
 FOUND_NOTHING = layout.UNDER_WAY
 
 
@@ -184,7 +184,7 @@ def test_torque_against_the_motion_takes_power_off() -> None:
 def test_hand_that_guides_the_arm_may_drive_it_with_twice_as_much() -> None:
     """With any power, and it may be in the way."""
     arm = WatchedMotion()
-    arm.rows.guided = 1.0
+    arm.rows.reference = Reference.hand
     fast = at_elbow(3.0)
     assert arm.run(0.3, fast, at_elbow(0.45 * EFFORT)).kind == FOUND_NOTHING
     assert arm.run(0.3, fast, at_elbow(-0.8 * EFFORT)).kind == FOUND_NOTHING

@@ -546,7 +546,7 @@ _MODEL = (
     Fault("light", "masses 30 % smaller").by(
         undisturbed, Bound(astray=0.15), arm={"mass_scale": 0.7}
     ),
-    *(row for law in ControlLaw if law.holds_position for row in _rows_of_law(law.name)),
+    *(row for law in ControlLaw if law.follows_trajectories for row in _rows_of_law(law.name)),
     Fault(
         "kill_controller_with_payload",
         "controller killed after its payload was set to the 2 kg that it held",
