@@ -112,10 +112,10 @@ MUTANTS = {
     "velocity without its noise": _arrest("NOISE_MARGIN = 2.0", "NOISE_MARGIN = 0.0"),
     "velocity with enormous noise": _arrest("NOISE_MARGIN = 2.0", "NOISE_MARGIN = 20.0"),
     # Which bounds there are, and what follows.
-    "model of a law without one": _watch("or MODEL_OF[int(settings.law)] == NO_MODEL", ""),
+    "model of a law without one": _watch("or not uses_model(settings)", ""),
     "no bounds without a model": _watch(
         "    found = _unmodeled(settings, state)\n",
-        "    if MODEL_OF[int(settings.law)] == NO_MODEL:\n"
+        "    if not uses_model(settings):\n"
         "        return layout.UNDER_WAY\n    found = _unmodeled(settings, state)\n",
     ),
     "bounds of an arm that nobody commands": _watch(

@@ -15,9 +15,12 @@ from typing import NamedTuple
 from rnea_control.array_types import FloatArray
 from rnea_control.control import motion_watch
 from rnea_control.control.controller import Controller
+from rnea_control.control.laws import ControlLaw
 from rnea_control.control.motion import Act, Ending, EndKind, Motion
 from rnea_control.control.planner import Plan, Situation, check_law
+from rnea_control.control.settings import ControllerSettings
 from rnea_control.exceptions import ControllerError, TrajectoryModeError, listed
+from rnea_control.model import RobotModel
 
 # A law shakes the arm if the arm gives way MOST_GIVEN_WAY times within GIVING_WAY.
 MOST_GIVEN_WAY = 4  # number of times
@@ -118,6 +121,8 @@ class Event(Enum):
     ENDING = Row((Mode.MOVING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING, Act.BRAKES, _AT_REST)
     """It is to be deactivated."""
     GUIDED = Row((Mode.HOLDING,), Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
+    YIELDS = Row(FREE, Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
+    """The control law is now one that holds no position."""
     LOST = Row((*FREE, *STOPPED, Mode.CHECKING), Mode.BLIND, Act.BRAKES)
     """No state can be used."""
     DOUBTED = Row((Mode.BLIND,), Mode.BLIND)
@@ -231,6 +236,34 @@ class Machine:
         """The mode of an arm at rest without any fault."""
         follows = self.controller.settings.control_law.follows_trajectories
         return Mode.HOLDING if follows else Mode.GRAVITY_COMPENSATION
+
+    def change(self, model: RobotModel, settings: ControllerSettings) -> None:
+        """Takes another model and other settings. An arm at rest takes up the reference that the
+        control law has there.
+
+        Raises:
+            ControllerError: settings that do not fit the model; all stays as it was.
+        """
+        before, law = self._rest, settings.control_law
+        self.controller.change(model, settings)
+        if self._rest is before:
+            return
+        reason = f"control_law is {law.name}"
+        if not law.follows_trajectories:
+            self.happen(Event.YIELDS, reason)
+        elif self.mode is Mode.GRAVITY_COMPENSATION:
+            self.happen(Event.HELD, reason)
+
+    def law_objection(self, law: ControlLaw) -> str:
+        """Why the control law cannot change to `law` now; empty if it can."""
+        rests = self.mode not in HAS_ARM or self.mode in (Mode.HOLDING, Mode.GRAVITY_COMPENSATION)
+        stays = self.mode in STOPPED and law.follows_trajectories
+        if rests or stays or law is self.controller.settings.control_law:
+            return ""
+        return (
+            f"control_law cannot change to {law.name} in mode {self.mode.value} ({self.reason}), "
+            "only while the arm rests in mode holding or gravity_compensation"
+        )
 
     def end(self, reason: str) -> bool:
         """Begins to bring the arm to rest before a deactivation; returns True while it moves."""

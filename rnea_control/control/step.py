@@ -30,7 +30,7 @@ from rnea_control.control import (
     motion_watch,
     output_stage,
 )
-from rnea_control.control.laws import only_a_hand_moves, resting_reference
+from rnea_control.control.laws import law_in_force, only_a_hand_moves, resting_reference
 from rnea_control.control.layout import Arm, Settings, SettingsStack, State
 from rnea_control.control.motion import Act, ToleranceRows, check, violated_position
 from rnea_control.control.references import HAND, TRAJECTORY, desired_motion, is_guided
@@ -437,6 +437,13 @@ def _copy(rows: Matrix, into: Matrix) -> None:
 
 
 @inlined
+def _begin_law(state: State) -> None:
+    """The torque of the law before fades out, and its integral ends, as its unit may be another."""
+    state.blend_start = math.nan
+    state.integral[:] = 0.0
+
+
+@inlined
 def serve(arrays: StepArrays, asked: RequestArrays) -> None:
     """Carries out a request."""
     arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
@@ -465,8 +472,11 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
         state.pause_delay = 0.0
         arm.motion = request.motion
     elif kind == CHANGE:
+        before = law_in_force(in_force)
         for which in range(2):
             _copy(asked.settings[which], settings[which])
+        if law_in_force(settings[arm.braced]) != before:
+            _begin_law(state)
         arm.bodies_at = request.bodies_at
         if request.new_model:
             momentum_observer.start_anew(state)

@@ -384,6 +384,8 @@ class Supervisor(Machine):
         one by one: `reset_fault` judges them."""
         if self.mode not in mode.HAS_ARM:
             return ""  # the arm is not held; the start judges
+        if objection := self.law_objection(settings.control_law):
+            return objection
         gain = "" if self._law_failed else self.excessive_gain(model, settings)
         q, ws = self.controller.last_state[0], self._workspace
         return gain or feasibility.excessive_load(model, ws, settings, q)

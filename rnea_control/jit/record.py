@@ -2,12 +2,13 @@
 
 A subclass of `Record` declares the fields, each with its initial value:
 
-    class Lease(Record):
+    class Example(Record):
         was_away: bool = False
         awake_at: float = 0.0  # [s]
+        pose: Vector = numbers(7)  # position [m] and quaternion
 
 An instance is Python's view of one record in memory of its own. A kernel has the class name in its
-signature, `Lease[::1]`, takes the instance's `array`, and reads fields of `array[0]`. Functions
+signature, `Example[::1]`, takes the instance's `array`, and reads fields of `array[0]`. Functions
 that are compiled into kernels can also be called from Python, with the instance.
 """
 
@@ -26,10 +27,16 @@ from rnea_control.array_types import RecordArray
 _PYTHON = bool(getattr(numba.config, "DISABLE_JIT", False))
 _KINDS = {"int": np.int64, "float": np.float64, "bool": np.bool_}
 _CODES = {"int": "q", "float": "d", "bool": "?"}  # of memory
+_VECTOR = ""  # code of a vector
+
+
+def numbers(count: int) -> Any:
+    """Initial value of a field that is a vector of `count` numbers: zeros."""
+    return np.zeros(count)
 
 
 class Record:
-    """Base class of records; fields are int, float or bool.
+    """Base class of records; fields are int, float, bool, or a Vector of a fixed size.
 
     Attributes:
         dtype: layout of the record.
@@ -39,27 +46,33 @@ class Record:
 
     dtype: ClassVar[np.dtype]
     names: ClassVar[tuple[str, ...]]
-    _initial: ClassVar[dict[str, int | float | bool]]
+    _initial: ClassVar[dict[str, Any]]
     _places: ClassVar[tuple[tuple[slice, str], ...]]  # memory of each field, and its code
 
     def __init_subclass__(cls) -> None:
         kinds = inspect.get_annotations(cls)
         cls.names = tuple(kinds)
         cls._initial = {name: cls.__dict__[name] for name in kinds}
-        fields = [(name, _KINDS[kind]) for name, kind in kinds.items()]
+        fields: list[Any] = []
+        for name, kind in kinds.items():
+            size = len(cls._initial[name]) if kind == "Vector" else 0
+            fields.append((name, np.float64, (size,)) if size else (name, _KINDS[kind]))
         cls.dtype = np.dtype((np.record, np.dtype(fields, align=True)))
         places: list[tuple[slice, str]] = []
         for number, (name, kind) in enumerate(kinds.items()):
             field, offset = cls.dtype.fields[name][:2]  # type: ignore[index]
-            places.append((slice(offset, offset + field.itemsize), _CODES[kind]))
-            setattr(cls, name, _field(number))
+            places.append((slice(offset, offset + field.itemsize), _CODES.get(kind, _VECTOR)))
+            setattr(cls, name, _vector(number) if kind == "Vector" else _field(number))
         cls._places = tuple(places)
         RECORDS[cls.__name__] = cls
 
     def __init__(self) -> None:
         self.array: RecordArray = np.zeros(1, self.dtype)
         memory: Any = self.array.view(np.uint8).data
-        self._fields = tuple(memory[place].cast(code) for place, code in self._places)
+        self._fields: tuple[Any, ...] = tuple(
+            memory[place].cast(code) if code else np.frombuffer(memory[place])
+            for place, code in self._places
+        )
         self.reset()
 
     @property
@@ -90,6 +103,18 @@ def _field(number: int) -> Any:
 
     def write(record: Record, value: Any) -> None:
         record._fields[number][0] = value
+
+    return property(read, write)
+
+
+def _vector(number: int) -> Any:
+    """A field as a property that reads its view, and writes its numbers."""
+
+    def read(record: Record) -> Any:
+        return record._fields[number]
+
+    def write(record: Record, value: Any) -> None:
+        record._fields[number][:] = value
 
     return property(read, write)
 

@@ -199,7 +199,7 @@ class ControlLoop(PythonTicks):
             ControllerError: settings that do not fit the model; all stays as it was.
         """
         with self.lock:
-            self.controller.change(model, settings)
+            self.supervisor.change(model, settings)
             self.supervisor.judge_braking_again()
 
     def judge_braking(self) -> None:

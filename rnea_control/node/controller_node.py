@@ -284,8 +284,8 @@ class ControllerNode(ArmNode, LifecycleNode):
             return held and check.allows(Candidate(other.model, other.controller))
 
         objection = loop.call(lambda it: it.objection(given.model, given.controller))
-        if objection.startswith("gains."):
-            raise ParameterError(objection)  # the message already has the allowed values
+        if objection.startswith(("gains.", "control_law")):
+            raise ParameterError(objection)  # the message has what is allowed
         objection = objection or check.objection(Candidate(given.model, given.controller))
         if objection:
             raise ParameterError(self.parameters.allowed(values, allows) + objection)

@@ -27,8 +27,10 @@ CONTROL_LAW = Parameter(
     "control_law",
     str,
     "computed_torque",
-    "the law that computes torques from errors, see below; the units of the gains depend on it",
+    "the law that computes torques from errors, see below; may change while the arm rests, with "
+    "the gains, whose units depend on it",
     choices=tuple(law.name for law in ControlLaw),
+    live=True,
 )
 
 PARAMETERS = (
@@ -156,5 +158,6 @@ if __name__ == "__main__":
     print(markdown((*PARAMETERS, table.LOCKED_POSITION)))
     print("## Control laws\n")
     print("u = Kp e + Kd de + integral of Ki e, with the gains p, d and i. Added are the friction,")
-    print("with `friction_compensation`, and the effort of a trajectory's points.\n")
+    print("with `friction_compensation`, and the effort of a trajectory's points. After a change")
+    print("the torque of the law before fades out over `activation.blend_time`.\n")
     print(laws.markdown(), end="")

@@ -62,7 +62,7 @@ class Walk:
             "guarded": lambda: self.supervisor.happen(Event.TAKEN_OVER, "the sentinel commands"),
             "take over": lambda: self.supervisor.take_over(*self.state, "it has gone"),
         }
-        self.often = ["answer"] * 12 + ["gap", "run", "bad", "plan", "adopt"] * 2
+        self.often = ["answer"] * 12 + ["gap", "run", "bad", "plan", "adopt", "law"] * 2
         self.often += ["follow", "activate", "heard"] * 4
         self.seen: set[tuple[Mode, Mode]] = set()
 
@@ -244,6 +244,13 @@ class Walk:
             gains = stiff_gains(ARM, law, np.zeros(2))
             self.controller.settings = replace(old, gains=gains, control_law=law)
         self.supervisor.activate()
+
+    def do_law(self) -> None:
+        """Also in motion, where it is refused: the motion may begin after the question."""
+        law, old = ControlLaw(self.rng.integers(len(ControlLaw))), self.controller.settings
+        other = replace(old, gains=stiff_gains(ARM, law, np.zeros(2)), control_law=law)
+        if self.supervisor.mode is Mode.MOVING or not self.supervisor.law_objection(law):
+            self.supervisor.change(ARM, other)
 
     def do_end(self) -> None:
         if self.rng.random() < 0.1:

@@ -9,6 +9,7 @@ from watched_motion import EFFORT, ELBOW, SHOULDER, SPEED, WatchedMotion, at_elb
 
 from rnea_control.control import ControlLaw, layout
 from rnea_control.control.motion_watch import FREE, STOPPED, UNWATCHED
+from rnea_control.control.references import Reference
 from rnea_control.model import RobotModel
 
 FOLLOWING = [law for law in ControlLaw if law.follows_trajectories]

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from rnea_control.array_types import RecordArray
+from rnea_control.array_types import RecordArray, Vector
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
-from rnea_control.jit.record import Record, layouts
+from rnea_control.jit.record import Record, layouts, numbers
 
 
 class Counter(Record):
@@ -62,6 +62,49 @@ def test_kernel_and_python_do_the_same() -> None:
     by_kernel.count, by_kernel.runs = 7, False
     advance_one(by_kernel.array, 2.0)
     assert values(by_kernel) == (7, True, 2.0, -1.5)
+
+
+class Tool(Record):
+    """Vectors beside numbers."""
+
+    mass: float = 1.5  # [kg]
+    pose: Vector = numbers(7)
+    force: Vector = numbers(3)
+    is_set: bool = False
+
+
+@inlined
+def push(tool: Tool, force: Vector) -> float:
+    total = 0.0
+    for i in range(3):
+        tool.force[i] += force[i]
+        total += tool.force[i] * tool.pose[i]
+    tool.pose[6] = 1.0
+    tool.is_set = True
+    return tool.mass * total
+
+
+@kernel("f8(Tool[::1], f8[::1])")
+def push_one(tools: RecordArray, force: Vector) -> float:
+    return push(tools[0], force)
+
+
+def test_vectors_of_a_record_are_the_same_for_kernel_and_python() -> None:
+    by_python, by_kernel = Tool(), Tool()
+    for tool in (by_python, by_kernel):
+        tool.pose = np.arange(7.0)
+    force = np.array([0.5, -1.0, 2.0])
+    for _ in range(3):
+        assert push(by_python, force) == push_one(by_kernel.array, force) != 0.0
+    for tool in (by_python, by_kernel):
+        np.testing.assert_array_equal(tool.force, 3.0 * force)
+        np.testing.assert_array_equal(tool.pose, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 1.0])
+        assert tool.is_set
+        tool.reset()
+        assert not tool.pose.any() and not tool.force.any() and tool.mass == 1.5
+    with pytest.raises(ValueError, match="broadcast"):
+        by_kernel.force = np.zeros(4)
+    assert "(7,)" in str(layouts("f8(Tool[::1])"))
 
 
 def test_reset() -> None:

@@ -255,7 +255,7 @@ def test_parameters_while_active(bench: Bench) -> None:
     assert stiff[0] < soft[0] - 0.1
     assert "'gains.shoulder.p' is -1.0; it must be" in bench.set(gains__shoulder__p=-1.0)
     np.testing.assert_allclose(bench.answer(off), stiff, rtol=1e-12)
-    assert "cannot change now; clean the node up" in bench.set(control_law="pd")
+    assert "cannot change now; clean the node up" in bench.set(command_topic="elsewhere")
     assert "'gravity'" in bench.set(gravity=[0.0])
     payload = {"payload__mass": 1.5, "payload__center_of_mass": [0.1, 0.0, 0.05]}
     assert bench.set(**payload) == ""
@@ -282,6 +282,22 @@ def test_parameters_while_active(bench: Bench) -> None:
         bench.answer(off)
     assert "states at 1000 Hz" in bench.set(gains__elbow__d=2000.0)
     assert bench.set(gains__elbow__d=25.0) == ""
+
+
+def test_control_law_changes_while_the_arm_rests(bench: Bench) -> None:
+    bench.answer()
+    units = ("p", 60.0), ("d", 12.0)  # Nm/rad and Nm s/rad
+    gains = {f"gains__{name}__{gain}": value for name in JOINTS for gain, value in units}
+    before = {key: bench.node.parameters[key.replace("__", ".")] for key in gains}
+    assert bench.set(control_law="pd_gravity", **gains) == ""
+    off = Q + np.array([0.01, 0.0])
+    for _ in range(700):  # the torque of the law before fades out
+        torque = bench.answer(off)
+    np.testing.assert_allclose(torque, gravity_torque(off) - [0.6, 0.0], rtol=1e-6)
+    assert bench.set(control_law="gravity_compensation") == ""
+    assert bench.node.loop.supervisor.mode is Mode.GRAVITY_COMPENSATION
+    assert bench.set(control_law="computed_torque", **before) == ""
+    assert bench.node.loop.supervisor.mode is Mode.BRAKING
 
 
 def test_mass_alone_is_a_doubtful_payload_and_its_link_may_change(bench: Bench, capfd) -> None:
