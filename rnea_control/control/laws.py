@@ -26,7 +26,7 @@ from rnea_control.control.references import HAND, Reference
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
-from rnea_control.jit.inlining import inlined
+from rnea_control.jit.inlining import inlined, shared
 from rnea_control.jit.linking import array_at
 
 # The bodies of a model; memory and matrix, shape (nv, nv), of a workspace: both are overwritten.
@@ -192,7 +192,7 @@ def _evaluate_at(state: State, q: Vector, v: Vector) -> None:
         state.model_position[j], state.model_velocity[j] = q[j], v[j]
 
 
-@inlined
+@shared
 def _inverse_dynamics(robot: Robot, state: State, q: Vector, v: Vector, a: Vector) -> None:
     """RNEA(q, v, a)."""
     bodies, memory, _ = robot
@@ -202,7 +202,7 @@ def _inverse_dynamics(robot: Robot, state: State, q: Vector, v: Vector, a: Vecto
     add_armature(bodies, a, state.torque)
 
 
-@inlined
+@shared
 def _gravity(robot: Robot, state: State, q: Vector) -> None:
     """g(q)."""
     bodies, memory, _ = robot

@@ -78,6 +78,15 @@ def inlined(function: Callable[..., Any], kind: Any = _Inlined) -> Any:
     return kind(function, targetoptions=dispatcher.targetoptions)
 
 
+def shared(function: Callable[..., Any]) -> Any:
+    """Like `inlined`, for a large function that a kernel calls in several places: it is compiled
+    into the kernel once."""
+    dispatcher: Any = numba.njit(**OPTIONS)(function)
+    if dispatcher is function or MISSING:  # NUMBA_DISABLE_JIT
+        return dispatcher
+    return _Inlined(function, targetoptions=dispatcher.targetoptions)
+
+
 @cache
 def _proven() -> bool:
     return not objection(_difference, _CONSEQUENCE)
