@@ -493,9 +493,8 @@ class Controller(StepRows):
                 the nearest torque to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        if self._step(t, q, v, tau, False) > step.SATURATED or self._motions.found:
-            return self.tell()
-        return ()
+        self._step(t, q, v, tau, False)
+        return self.tell() if self._motions.found or self._motions.are_unread else ()
 
     def tell(self) -> Sequence[Ending]:
         """Findings of the steps since the last call, steps of machine code included: why motions

@@ -70,6 +70,11 @@ class StepRows:
         return bool(self.rows.reference == Reference.hand)
 
     @property
+    def streams(self) -> bool:
+        """True while the arm follows a stream of targets."""
+        return bool(self.rows.reference == Reference.joint_stream)
+
+    @property
     def measured(self) -> FloatArray:
         """Measured position and velocity, predicted for when the torque acts, shape (2, nv);
         continuous joints in the turn of the desired position. A copy."""

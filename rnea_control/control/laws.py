@@ -51,7 +51,7 @@ class Friction(IntEnum):
 
 
 # References of the laws with a feedback of the position.
-_POSITIONS = Reference.trajectory, Reference.hand
+_POSITIONS = Reference.trajectory, Reference.hand, Reference.joint_stream
 
 
 class ControlLaw(IntEnum):

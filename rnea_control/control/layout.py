@@ -35,6 +35,14 @@ class Settings(Rows):
     blend_time: float  # [s]
     guiding_damping: float  # part of the velocity gain while a hand guides the arm
 
+    # The joint stream (joint_stream.py).
+    stream_bandwidth: float  # [rad/s]
+    stream_timeout: float  # time without a target after which the arm comes to rest [s]
+    stream_max_velocity: Vector
+    stream_max_acceleration: Vector
+    stream_max_jerk: Vector  # infinity is no bound
+    stream_max_distance: Vector  # of a target from the desired position [rad] or [m]
+
     # Bounds of the motion, see motion_watch.py; infinity is none.
     max_velocity: float
     max_velocity_error: float
@@ -82,6 +90,12 @@ PARAMETERS = {
     "max_deceleration": "constraints.<joint>.max_deceleration_on_cancel",
     "blend_time": "activation.blend_time",
     "guiding_damping": "gravity_compensation.damping",
+    "stream_bandwidth": "stream.bandwidth",
+    "stream_timeout": "stream.target_timeout",
+    "stream_max_velocity": "stream.max_velocity.<joint>",
+    "stream_max_acceleration": "stream.max_acceleration.<joint>",
+    "stream_max_jerk": "stream.max_jerk.<joint>",
+    "stream_max_distance": "stream.max_distance",
     "max_velocity": "motion_bounds.velocity",
     "max_velocity_error": "motion_bounds.velocity_error",
     "max_driving_torque": "motion_bounds.driving_torque",
@@ -136,6 +150,15 @@ class State(Desired):
     path_end: float  # time from which the trajectory is at rest
     pause_delay: float  # delay of the motion by pauses of the states
     pause_lasts: float  # 1 while trajectory time runs below its target since a pause
+
+    # The joint stream (joint_stream.py): targets, each carried on by its velocity for its span.
+    target: Vector  # [rad] or [m]
+    target_rate: Vector  # [rad/s] or [m/s]
+    target_effort: Vector  # [Nm] or [N]
+    target_at: Vector  # time of the target [s]
+    target_span: Vector  # [s]
+    stream_at: float  # time of the last targets [s]
+    stream_step: float  # time for which the last accelerations were chosen [s]
 
     # The motion (motion.py).
     start_time: float
@@ -284,6 +307,8 @@ class Arm(Record):
     watch: int = 0  # bounds of the motion, see motion_watch.py
     powerless: bool = False  # the controller has let go of the arm
     suspected: bool = False  # the residual of the last state was beyond a bound
+    takes_streams: bool = False  # the mode allows a stream to begin
+    stream_waits: bool = False  # a stream begins only after a pause of its targets
     is_restless: bool = False  # an arm that is held does not stand still; see unrest.py
 
 
@@ -329,6 +354,9 @@ LET_GO = 16  # braking did not help, and the controller has let go of the arm
 # From unrest.py:
 RESTLESS = 17  # a joint moves although it is held
 CALM = 18  # the arm stands still again
+# From stream_intake.py and joint_stream.py:
+STREAM_BEGAN = 19  # a stream of targets replaces the motion
+STREAM_ENDED = 20  # targets are missing, and the arm rests
 
 MOST_FINDINGS = 64  # number of findings that are kept
 

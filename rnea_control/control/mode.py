@@ -42,6 +42,8 @@ class Mode(Enum):
     HOLDING = "holding"
     MOVING = "moving"
     """Follows a trajectory."""
+    STREAMING = "streaming"
+    """Follows a stream of targets."""
     BRAKING = "braking"
     """Comes to rest after a motion that did not end at its goal, or moves although it is held."""
     GRAVITY_COMPENSATION = "gravity_compensation"
@@ -61,7 +63,8 @@ class Mode(Enum):
 # Groups of modes: trajectories are accepted; the arm is free; the arm brakes and holds, whatever
 # the law; the controller has the arm.
 TAKES_TRAJECTORIES = (Mode.HOLDING, Mode.MOVING, Mode.BRAKING)
-FREE = (*TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION)
+STREAMS = (*TAKES_TRAJECTORIES, Mode.STREAMING)  # a stream of targets may begin, or goes on
+FREE = (*STREAMS, Mode.GRAVITY_COMPENSATION)
 STOPPED = (Mode.EMERGENCY_STOP, Mode.FAULT)
 HAS_ARM = (*FREE, *STOPPED, Mode.CHECKING, Mode.BLIND)
 # The controller gets the arm back without an operator if it lost the arm by a pause.
@@ -116,9 +119,15 @@ class Event(Enum):
     """The controller has an arm again that may move."""
     ADOPTED = Row(TAKES_TRAJECTORIES, Mode.MOVING)
     """It follows another trajectory."""
+    STREAMED = Row(TAKES_TRAJECTORIES, Mode.STREAMING)
+    """It follows a stream of targets."""
+    STREAM_ENDED = Row((Mode.STREAMING,), Mode.BRAKING)
+    """Targets are missing."""
     HELD = Row(FREE, Mode.BRAKING, Act.BRAKES)
     """Told to hold, or the client cancels the motion."""
-    ENDING = Row((Mode.MOVING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING, Act.BRAKES, _AT_REST)
+    ENDING = Row(
+        (Mode.MOVING, Mode.STREAMING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING, Act.BRAKES, _AT_REST
+    )
     """It is to be deactivated."""
     GUIDED = Row((Mode.HOLDING,), Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
     YIELDS = Row(FREE, Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
@@ -217,6 +226,9 @@ class Machine:
             self._on_change(old, mode, reason)
         watch = motion_watch.FREE if mode in FREE else motion_watch.UNWATCHED
         self.controller.watch = motion_watch.STOPPED if mode in STOPPED else watch
+        law = self.controller.settings.control_law
+        takes = mode in STREAMS and law.follows_trajectories and not self._ending
+        self.controller.arm.takes_streams = takes
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
         braced = failed or (mode in STOPPED and self._rest is not Mode.HOLDING)
         if braced != self.controller.braced:
@@ -301,7 +313,7 @@ class Machine:
         ended = "the motion has ended"
         for end in found:
             self.off_goal = end.off_goal
-            if end.off_goal:
+            if end.off_goal or end.stream_ended:
                 ended = end.text
             elif end.let_go:
                 self._seen = f"{self._seen}; {end.text}".lstrip("; ")
@@ -315,6 +327,10 @@ class Machine:
                 self.happen(Event.BRAKED, end.text)
         if controller.predicting:  # machine code may have begun to predict only now
             return
+        if controller.streams and self.mode in TAKES_TRAJECTORIES:
+            self.happen(Event.STREAMED, "following a stream of targets")
+        elif self.mode is Mode.STREAMING and not controller.streams:
+            self.happen(Event.STREAM_ENDED, ended)
         if self.mode is Mode.MOVING and controller.motion is None:
             event = Event.BRAKED if controller.is_moving else Event.RESTED
             self.happen(event, ended)
@@ -366,6 +382,8 @@ class Machine:
         """
         if self.mode is Mode.GRAVITY_COMPENSATION:
             check_law(self.controller.settings.control_law)
+        if self.mode is Mode.STREAMING:
+            self.happen(Event.HELD, "a trajectory replaces the stream")
         if self.mode not in TAKES_TRAJECTORIES:
             raise TrajectoryModeError(REFUSALS[self.mode].format(reason=self.reason))
         if self._ending:
@@ -422,7 +440,8 @@ class Machine:
         if self.mode is Mode.BLIND and self.controller.doubts:
             self.controller.believe()
             return "the measured positions are accepted"
-        if self.mode in TAKES_TRAJECTORIES:
+        self.controller.arm.stream_waits = False
+        if self.mode in STREAMS:
             return f"already {self.mode.value}: there was nothing to resume"
         self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
         there = self._holders if present is None else self._holders & present.keys()

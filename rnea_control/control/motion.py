@@ -242,6 +242,7 @@ class Ending:
     faulty: bool = False  # True if a bound of the motion was violated
     restless: bool = False  # True if a joint moves although it is held
     let_go: bool = False  # True if braking did not help, and the controller has let go of the arm
+    stream_ended: bool = False  # True if the arm rests as targets of a stream are missing
 
 
 @dataclass(frozen=True)
@@ -290,6 +291,10 @@ class Motion:
 _WITHOUT_JOINT = {
     layout.STOPPED: Ending(EndKind.DROPPED, "emergency stop"),
     layout.HUNG: Ending(EndKind.DROPPED, "the process's interpreter stood still"),
+    layout.STREAM_BEGAN: Ending(EndKind.REPLACED, "a stream of targets has replaced it"),
+    layout.STREAM_ENDED: Ending(
+        EndKind.DROPPED, "no target has come for stream.target_timeout", stream_ended=True
+    ),
 }
 
 
@@ -374,6 +379,11 @@ class Motions:
         self.under_way: dict[int, Motion] = {}
         self._last = self._read = 0  # number of a motion; findings
         self._arm = arm
+
+    @property
+    def are_unread(self) -> bool:
+        """True if there are findings that `read` has not put into words."""
+        return self._arm.findings != self._read
 
     def add(self, motion: Motion) -> int:
         """Takes a motion; returns its number."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from rnea_control.control.layout import Arm, State
+from rnea_control.control.joint_stream import follow_stream
+from rnea_control.control.layout import Arm, Settings, State
 from rnea_control.control.trajectory import path_of, sample, scale
 from rnea_control.jit.inlining import inlined
 
@@ -24,15 +25,23 @@ class Reference(IntEnum):
     held."""
     hand = 1
     """No desired motion: a hand guides the arm, and the desired position is the measured one."""
+    joint_stream = 2
+    """Single targets of joints that come one after the other, see joint_stream.py."""
 
 
-TRAJECTORY, HAND = (int(reference) for reference in Reference)
+TRAJECTORY, HAND, JOINT_STREAM = (int(reference) for reference in Reference)
 
 
 @inlined
 def is_guided(state: State) -> bool:
     """True while a hand guides the arm."""
     return int(state.reference) == HAND
+
+
+@inlined
+def is_streamed(state: State) -> bool:
+    """True while the arm follows a stream."""
+    return int(state.reference) == JOINT_STREAM
 
 
 @inlined
@@ -52,9 +61,21 @@ def _follow_trajectory(arm: Arm, state: State, s: float) -> None:
 
 
 @inlined
-def desired_motion(arm: Arm, state: State, s: float) -> None:
-    """Fills in the desired motion of the reference in force at trajectory time `s` [s]."""
+def desired_motion(
+    arm: Arm, settings: Settings, state: State, t: float, dt: float, s: float, predicted: bool
+) -> bool:
+    """Fills in the desired motion of the reference in force; returns True if the reference has
+    ended, and the arm rests.
+
+    Args:
+        t, s: time and trajectory time [s].
+        dt: time since the last step [s].
+        predicted: True while no state comes.
+    """
+    if is_streamed(state):
+        return follow_stream(settings, state, t, dt, predicted)
     if is_guided(state):
         _rest(state)
     else:
         _follow_trajectory(arm, state, s)
+    return False

@@ -20,6 +20,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.laws import ControlLaw
 from rnea_control.control.motion import END_SLACK, END_SLIDING_SLACK, Tolerances
+from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import ControllerError, ParameterError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import JOINT, Parameter
@@ -33,6 +34,11 @@ DEFAULT_SLIDING_ERROR = 0.03  # default of max_position_errors of a prismatic jo
 SLIDING_ERROR_SHARE = 0.1  # that default is at most this part of the joint's range
 DEFAULT_POWER_SHARE = 0.024  # default of motion_bounds.driving_power, as a part of all power
 DEFAULT_THRESHOLD_SHARE = 0.25  # default threshold of a collision, as a part of the effort limit
+SLIDING_DISTANCE = 0.1  # stream.max_distance of a prismatic joint, per rad [m]
+RISE_TIME = 0.2  # shortest time in which a stream reaches the largest velocity [s]
+EFFORT_SHARE = 0.9  # part of the effort limit for the default acceleration of a stream
+LEAST_EFFORT_SHARE = 0.1  # the same, of a joint that needs it for gravity, at least
+STREAM_POSTURES = 16  # random postures for which that default is computed
 UNLIMITED_SPEED = 10.0  # default of a missing velocity limit [rad/s]
 UNLIMITED_SLIDING_SPEED = 2.0  # default of a missing velocity limit of a prismatic joint [m/s]
 # Stiffness and damping of a braced controller, [1/s^2] and [1/s], that hold an arm from 50 states
@@ -46,6 +52,25 @@ def reference_speed(model: RobotModel) -> FloatArray:
     fast = np.where(slides, UNLIMITED_SLIDING_SPEED, UNLIMITED_SPEED)
     limit = model.velocity_limit
     return np.where(np.isfinite(limit) & (limit > 0.0), limit, fast)
+
+
+def allowed_acceleration(model: RobotModel, limit: FloatArray) -> FloatArray:
+    """Accelerations of single joints at rest that effort limits allow in all postures, shape (nv,),
+    [rad/s^2] or [m/s^2]; estimated from random postures.
+
+    Args:
+        limit: effort limits, shape (nv,), [Nm] or [N].
+    """
+    rng, workspace = np.random.default_rng(0), Workspace(model)
+    low, high = np.maximum(model.lower, -math.pi), np.minimum(model.upper, math.pi)
+    allowed = np.full(model.nv, math.inf)
+    for _ in range(STREAM_POSTURES):
+        q = rng.uniform(low, high)
+        inertia = np.diag(crba(model, workspace, q, workspace.matrix))
+        left = EFFORT_SHARE * limit - np.abs(gravity(model, workspace, q, np.zeros(model.nv)))
+        left = np.maximum(left, LEAST_EFFORT_SHARE * limit)
+        allowed = np.minimum(allowed, left / np.maximum(inertia, np.finfo(float).tiny))
+    return allowed
 
 
 @dataclass(frozen=True)
@@ -237,6 +262,7 @@ class ControllerSettings(Settings):
         rows.soft_lower, rows.soft_upper = lower + margin, upper - margin
         rows.state_velocity_limit = model.velocity_limit
         self._fill_bounds(rows, model, limit)
+        self._fill_stream(rows, model, limit)
         rows.continuous = model.continuous
         rows.joint_law, rows.check_jumps = self.control_law, safety.check_jumps
         if self.friction_compensation:
@@ -261,6 +287,17 @@ class ControllerSettings(Settings):
         threshold[:] = np.where(np.isfinite(threshold), threshold, default)
         if not (self.safety and self.safety.detects_collisions):
             threshold[:] = math.inf
+
+    def _fill_stream(self, rows: layout.Settings, model: RobotModel, limit: FloatArray) -> None:
+        """Fills in the bounds of a stream that depend on the model; `limit`: effort limits, shape
+        (nv,), [Nm] or [N]."""
+        fastest, most = rows.stream_max_velocity, rows.stream_max_acceleration
+        fastest[:] = np.where(np.isnan(fastest), rows.reference_speed, fastest)
+        if np.isnan(most).any():
+            allowed = allowed_acceleration(model, self.effort_limit_scale * limit)
+            most[:] = np.where(np.isnan(most), np.minimum(allowed, fastest / RISE_TIME), most)
+        slides = np.array([kind == "prismatic" for kind in model.joint_types])
+        rows.stream_max_distance *= np.where(slides, SLIDING_DISTANCE, 1.0)
 
     def effort_limit(self, model: RobotModel) -> FloatArray:
         """The bound of the torques, shape (nv,), [Nm] or [N]."""

@@ -33,7 +33,14 @@ from rnea_control.control import (
 from rnea_control.control.laws import law_in_force, only_a_hand_moves, resting_reference
 from rnea_control.control.layout import Arm, Settings, SettingsStack, State
 from rnea_control.control.motion import Act, ToleranceRows, check, violated_position
-from rnea_control.control.references import HAND, TRAJECTORY, desired_motion, is_guided
+from rnea_control.control.references import (
+    HAND,
+    JOINT_STREAM,
+    TRAJECTORY,
+    desired_motion,
+    is_guided,
+    is_streamed,
+)
 from rnea_control.control.stopping import brake_along, brake_straight
 from rnea_control.control.trajectory import advance_scaling, follow, settle
 from rnea_control.jit.group import group
@@ -234,7 +241,7 @@ def step(
     s = max(t + ahead - state.behind, state.last_trajectory_time)
     state.last_time = t
     state.last_trajectory_time = s
-    desired_motion(arm, state, s)
+    ended = desired_motion(arm, settings, state, t, dt, s, predicted)
     if predicted:
         feedback.predict_state(settings, state, q, v, dt)
         belief.watch_rest(state, t, v)
@@ -263,6 +270,8 @@ def step(
         found = _ending(arm, settings, tolerances, state, s, pressed)
         if not is_guided(state) and _shaken(settings, state, dt):
             found = layout.SHAKEN
+        if ended and found == layout.UNDER_WAY:
+            found = layout.STREAM_ENDED
     return int(saturated) + FOUND * found
 
 
@@ -270,10 +279,36 @@ _step, _watch = linked(step), linked(motion_watch.watch)
 
 
 @inlined
+def _leave_stream(arm: Arm, settings: Settings, state: State) -> None:
+    """Brakes straight on from the desired motion of a stream. The stream begins again after a pause
+    only."""
+    arm.stream_waits = True
+    state.reference = TRAJECTORY
+    brake_straight(arm, settings, state, state.desired_position, state.desired_velocity)
+
+
+@inlined
+def begin_stream(arrays: StepArrays, t: float) -> None:
+    """Follows a stream of targets from time `t` [s] on; ends the motion."""
+    arm, state = arrays.arm[0], arrays.state
+    end_motion(arm, state, arrays.findings, layout.STREAM_BEGAN)
+    if state.last_trajectory_time >= state.path_end:
+        settle(state)
+    state.reference = JOINT_STREAM
+    state.path_end, state.unscaled_until = math.inf, -math.inf
+    state.stream_step = 0.0
+    for j in range(state.shape[1]):  # joints without a target stay
+        state.target[j], state.target_rate[j] = state.desired_position[j], 0.0
+        state.target_effort[j], state.target_at[j] = 0.0, t
+
+
+@inlined
 def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Vector) -> None:
     """Takes the desired position and velocity from the arm, and brakes from there."""
     state.last_time = t
     state.last_trajectory_time = t - state.behind
+    if is_streamed(state):
+        arm.stream_waits = True
     state.reference = resting_reference(settings)
     state.saturated_since[:] = 0.0
     state.smooth_velocity_error[:] = 0.0
@@ -285,7 +320,9 @@ def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
 def brake(arm: Arm, settings: Settings, state: State, guided: bool) -> None:
     """Brakes along the path; where a hand guides the arm, straight on from its last state."""
     s = state.last_trajectory_time
-    if guided:
+    if is_streamed(state):
+        _leave_stream(arm, settings, state)
+    elif guided:
         q, v = state.last_position, state.last_velocity
         if arm.predicting:
             q, v = state.predicted_position, state.predicted_velocity
@@ -411,6 +448,9 @@ def advance(
     elif found == layout.LET_GO:
         arm.powerless = True
         state.let_go_damping[int(state.violating_joint)] = 0.0
+    elif found == layout.STREAM_ENDED:
+        _leave_stream(arm, in_force, state)
+        arm.stream_waits = False  # the next target begins it again
     elif found in (layout.RESTLESS, layout.CALM):
         pass  # the supervisor changes the mode
     elif found > layout.BLOCKED:

@@ -12,7 +12,7 @@ import math
 from rnea_control.array_types import Vector
 from rnea_control.control import layout
 from rnea_control.control.layout import Arm, Settings, State
-from rnea_control.control.references import is_guided
+from rnea_control.control.references import TRAJECTORY
 from rnea_control.jit.inlining import inlined
 
 RESTING_SPEED = 0.05  # speed of a joint that is held, at most [rad/s] or [m/s]
@@ -26,7 +26,7 @@ CALM_SHARE = 0.1  # share of time in motion below which it is calm again
 @inlined
 def is_held(arm: Arm, state: State) -> bool:
     """True while the desired position stands still and belongs to no motion and no hand."""
-    if arm.motion != 0 or is_guided(state):
+    if arm.motion != 0 or int(state.reference) != TRAJECTORY:
         return False
     fastest = 0.0
     for j in range(state.shape[1]):

@@ -44,7 +44,7 @@ FRESH = 5.0  # time limit for a joint state and for an answer [s]
 READY = 3.0  # time limit for the end of a transient state of the controller [s]
 ABSENCE = 5.0  # time after which an undiscovered controller counts as ended [s]
 STANDS = 0.3  # time in a mode at rest after which the arm has stopped [s]
-IN_MOTION = (Mode.MOVING.value, Mode.BRAKING.value)
+IN_MOTION = (Mode.MOVING.value, Mode.STREAMING.value, Mode.BRAKING.value)
 NO_MACHINE = Machine(0, False, False, None, (), None)  # placeholder; rnea_move does not use it
 MESSAGES = (
     "control_msgs is not installed: rnea_move sends goals by the action. Install "

@@ -1,0 +1,243 @@
+"""The intake of a stream's targets: whose they are, which are refused, and how they are followed.
+
+The first publisher counts until its targets are missing for `stream_timeout`. A message is taken as
+a whole or refused as a whole. After a stop of any kind a stream begins only after a pause of its
+messages, so that a joystick that is still held does not pull the arm out of a hold.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.array_types import RecordArray, Vector
+from rnea_control.control.feedback import shortest_way
+from rnea_control.control.joint_stream import LONGEST_SPAN, carried
+from rnea_control.control.layout import Settings, State
+from rnea_control.control.references import is_streamed
+from rnea_control.control.step import StepArrays, begin_stream
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.record import Record
+from rnea_control.jit.rows import Rows
+
+SHORTEST_PERIOD = 1e-4  # shorter periods of a joint's targets tell no velocity [s]
+PERIOD_SHARE = 0.2  # part of a new period in the average of the periods
+
+# Results of the intake.
+TAKEN = 0
+FOREIGN = 1  # another publisher's stream is followed
+NOT_NOW = 2  # the mode takes no stream, or the stream waits for a pause
+UNREADABLE = 3  # the bytes are no message of this type
+WRONG_LENGTH = 4  # numbers of values that do not fit the joints
+UNKNOWN_JOINT = 5
+NOT_FINITE = 6
+BACKWARD = 7  # the stamp is before that of the last message
+TOO_FAR = 8  # further than `stream.max_distance` from the desired position
+NO_TARGET = 9  # a message without any target
+
+
+class Targets(Rows):
+    """Values of one message; NaN where it has none."""
+
+    position: Vector  # or, of a jog, a step of the position
+    velocity: Vector
+    effort: Vector
+
+
+class StreamIntake(Record):
+    """State of the intake. Times are the controller's [s]."""
+
+    known: bool = False  # a publisher is followed
+    gid_low: int = 0  # its GID, in two words
+    gid_high: int = 0
+    heard_at: float = -math.inf  # time of its last message, also of a refused one
+    stamp: float = math.nan  # stamp of its last targets
+    period: float = 0.0  # average distance of its targets; 0 until it is known
+    topic: int = 0  # which topic its last message came on
+
+    # For diagnostics and the log.
+    taken: int = 0
+    foreign: int = 0
+    refused: int = 0
+    news: int = 0  # number of messages that were not taken so far
+    result: int = TAKEN  # the last result that is not TAKEN
+    joint: int = 0  # the joint that it is about
+    value: float = 0.0  # the distance
+    foreign_low: int = 0  # GID of the last publisher that is not followed
+    foreign_high: int = 0
+
+
+@inlined
+def hear(
+    intake: StreamIntake,
+    arrays: StepArrays,
+    publisher: tuple[int, int],
+    t: float,
+    stamp: float,
+) -> int:
+    """Notes a message of a publisher at time `t` [s], with a `stamp` [s], NaN for none; returns
+    TAKEN if its targets count."""
+    arm = arrays.arm[0]
+    settings, (low, high) = arrays.settings[arm.braced], publisher
+    paused = not t - intake.heard_at <= settings.stream_timeout
+    if intake.known and (low != intake.gid_low or high != intake.gid_high) and not paused:
+        intake.foreign_low, intake.foreign_high = low, high
+        intake.foreign += 1
+        return FOREIGN
+    intake.known, intake.gid_low, intake.gid_high = True, low, high
+    intake.heard_at = t
+    if paused:
+        arm.stream_waits = False
+        intake.stamp, intake.period = math.nan, 0.0
+    if stamp < intake.stamp:
+        return BACKWARD
+    intake.stamp = stamp
+    return TAKEN if arm.takes_streams and not arm.stream_waits else NOT_NOW
+
+
+@inlined
+def _distant_joint(
+    intake: StreamIntake, settings: Settings, state: State, targets: Targets
+) -> bool:
+    """True if a target is too far from the desired position; writes joint and distance."""
+    for j in range(state.shape[1]):
+        way = shortest_way(settings, j, targets.position[j] - state.desired_position[j])
+        if abs(way) > settings.stream_max_distance[j]:
+            intake.joint, intake.value = j, abs(way)
+            return True
+    return False
+
+
+@inlined
+def _take_position(
+    settings: Settings, state: State, targets: Targets, j: int, at: float, period: float
+) -> None:
+    """Takes the target of joint j for time `at` [s]. Its velocity, if it has none, comes from the
+    target before; `period`: average distance of targets without stamps, else 0."""
+    x, fastest = state.desired_position[j], settings.stream_max_velocity[j]
+    y = x + shortest_way(settings, j, targets.position[j] - x)
+    rate, span = targets.velocity[j], LONGEST_SPAN
+    if math.isnan(rate):
+        rate, span = 0.0, 0.0
+        passed = at - state.target_at[j]
+        if period > 0.0:
+            passed = min(max(passed, 0.5 * period), 2.0 * period)
+        if state.target_span[j] >= 0.0 and passed >= SHORTEST_PERIOD:
+            rate, span = (y - state.target[j]) / passed, min(2.0 * passed, LONGEST_SPAN)
+    state.target[j], state.target_at[j], state.target_span[j] = y, at, span
+    state.target_rate[j] = min(max(rate, -fastest), fastest)
+
+
+@inlined
+def _jog(settings: Settings, state: State, targets: Targets, j: int, t: float) -> None:
+    """Moves joint j by a step, or with a velocity until the next message."""
+    fastest, far = settings.stream_max_velocity[j], settings.stream_max_distance[j]
+    y, _ = carried(settings, state, j, t)
+    step, rate = targets.position[j], targets.velocity[j]
+    if not math.isnan(step):
+        y += step
+    x = state.desired_position[j]
+    y = min(max(y, settings.lower_limit[j]), settings.upper_limit[j])
+    state.target[j], state.target_at[j] = min(max(y, x - far), x + far), t
+    state.target_rate[j], state.target_span[j] = 0.0, -1.0
+    if not math.isnan(rate):
+        state.target_rate[j] = min(max(rate, -fastest), fastest)
+        state.target_span[j] = settings.stream_timeout
+
+
+@inlined
+def take(
+    intake: StreamIntake, arrays: StepArrays, targets: Targets, is_jog: bool, t: float, age: float
+) -> int:
+    """Follows the targets of a message, which are finite or missing.
+
+    Args:
+        t: time of the arrival [s].
+        age: age of the message by its stamp [s]; NaN if its stamp tells none.
+
+    Returns:
+        TAKEN, or why nothing of it counts.
+    """
+    arm, state = arrays.arm[0], arrays.state
+    settings = arrays.settings[arm.braced]
+    if not is_jog and _distant_joint(intake, settings, state, targets):
+        return TOO_FAR
+    begins = not is_streamed(state)
+    if begins:
+        begin_stream(arrays, t)
+    resumes = begins or not t - state.stream_at <= settings.stream_timeout
+    stamped = 0.0 <= age <= settings.stream_timeout
+    at = t - age if stamped else t
+    passed = at - state.stream_at
+    if resumes:
+        state.target_span[:] = -1.0
+        intake.period = 0.0
+    elif intake.period == 0.0:
+        intake.period = passed
+    else:
+        intake.period += PERIOD_SHARE * (passed - intake.period)
+    period = 0.0 if stamped else intake.period
+    for j in range(state.shape[1]):
+        if is_jog:
+            if not (math.isnan(targets.position[j]) and math.isnan(targets.velocity[j])):
+                _jog(settings, state, targets, j, t)
+        elif not math.isnan(targets.position[j]):
+            _take_position(settings, state, targets, j, at, period)
+            effort = targets.effort[j]
+            limit = settings.effort_limit[j]
+            state.target_effort[j] = 0.0
+            if not math.isnan(effort):
+                state.target_effort[j] = min(max(effort, -limit), limit)
+    state.stream_at = t
+    intake.taken += 1
+    return TAKEN
+
+
+@inlined
+def note(intake: StreamIntake, result: int) -> None:
+    """Notes that a message was not taken."""
+    if result != TAKEN:
+        intake.result = result
+        intake.news += 1
+        if result not in (FOREIGN, NOT_NOW):
+            intake.refused += 1
+
+
+@inlined
+def take_message(
+    intake: StreamIntake,
+    arrays: StepArrays,
+    targets: Targets,
+    decoded: int,
+    is_jog: bool,
+    publisher: tuple[int, int],
+    t: float,
+    stamp: float,
+    age: float,
+) -> int:
+    """Takes a message that was `decoded` with this result; returns whether its targets count."""
+    result = hear(intake, arrays, publisher, t, stamp)
+    if result == TAKEN:
+        result = decoded
+    if result == TAKEN:
+        result = take(intake, arrays, targets, is_jog, t, age)
+    note(intake, result)
+    return result
+
+
+@kernel(
+    "i8(StreamIntake[::1], StepArrays, Targets, i8, b1, UniTuple(i8, 2), f8, f8, f8)",
+)
+def take_once(
+    intakes: RecordArray,
+    arrays: StepArrays,
+    targets: Targets,
+    decoded: int,
+    is_jog: bool,
+    publisher: tuple[int, int],
+    t: float,
+    stamp: float,
+    age: float,
+) -> int:
+    """Kernel of `take_message`, for Python."""
+    return take_message(intakes[0], arrays, targets, decoded, is_jog, publisher, t, stamp, age)

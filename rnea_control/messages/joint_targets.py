@@ -1,0 +1,232 @@
+"""Reads joint targets from serialized messages: sensor_msgs/JointState, std_msgs/Float64MultiArray
+and control_msgs/JointJog.
+
+Names are compared with those of the controlled joints at each message: there may be fewer, and in
+any order. A message with another joint is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rnea_control.array_types import ByteArray, IntArray, WordArray
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.messages import cdr
+
+# Results of decoding.
+READ = 0
+UNREADABLE = 3  # the bytes are no message of this type
+WRONG_LENGTH = 4
+UNKNOWN_JOINT = 5
+NOT_FINITE = 6
+NO_TARGET = 9
+
+MOST_NAMES = 64  # longest list of joints in a message
+MOST_DIMENSIONS = 8  # largest number of dimensions of an array
+_STAMP = 8  # size of a stamp [bytes]
+NAN = np.uint64(0x7FF8000000000000)  # bits of NaN
+
+
+def name_table(names: Sequence[str]) -> tuple[ByteArray, IntArray]:
+    """Bytes of all names, one after the other, and the offset of each and of the end."""
+    encoded = [name.encode() for name in names]
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int64)
+    return np.frombuffer(b"".join(encoded), np.uint8).copy(), ends
+
+
+@inlined
+def _joint_at(data: ByteArray, at: int, length: int, names: ByteArray, ends: IntArray) -> int:
+    """Index of the joint whose name is at this offset; -1 for none."""
+    for j in range(ends.shape[0] - 1):
+        if ends[j + 1] - ends[j] != length:
+            continue
+        same = True
+        for i in range(length):
+            same &= data[at + i] == names[ends[j] + i]
+        if same:
+            return j
+    return -1
+
+
+@inlined
+def _header(data: ByteArray, size: int, big_endian: bool) -> tuple[float, int]:
+    """Stamp [s], NaN for 0, and the offset after a std_msgs/Header; -1 for none."""
+    start = cdr.HEADER
+    if start + _STAMP + 4 > size:
+        return math.nan, -1
+    seconds = cdr.word(data, start, big_endian)
+    stamp = seconds + 1e-9 * cdr.word(data, start + 4, big_endian)
+    length = cdr.word(data, start + _STAMP, big_endian)
+    end = start + _STAMP + 4 + length
+    return (stamp if stamp > 0.0 else math.nan), (end if end <= size else -1)
+
+
+@inlined
+def _joints(
+    data: ByteArray,
+    size: int,
+    position: int,
+    names: ByteArray,
+    ends: IntArray,
+    joints: IntArray,
+    big_endian: bool,
+) -> tuple[int, int, int]:
+    """Fills `joints` with the indices of the joints that a sequence of names gives. Returns the
+    result, the number of names, and the offset after it."""
+    position = cdr.aligned(position, 4)
+    if position + 4 > size:
+        return UNREADABLE, 0, 0
+    count = cdr.word(data, position, big_endian)
+    position += 4
+    if count > joints.shape[0]:
+        return UNKNOWN_JOINT, 0, 0
+    for i in range(count):
+        position = cdr.aligned(position, 4)
+        if position + 4 > size:
+            return UNREADABLE, 0, 0
+        length = cdr.word(data, position, big_endian)
+        position += 4
+        if length < 1 or position + length > size:
+            return UNREADABLE, 0, 0
+        joints[i] = _joint_at(data, position, length - 1, names, ends)
+        if joints[i] < 0:
+            return UNKNOWN_JOINT, 0, 0
+        for k in range(i):
+            if joints[k] == joints[i]:
+                return UNKNOWN_JOINT, 0, 0
+        position += length
+    return READ, count, position
+
+
+@inlined
+def _fill(
+    data: ByteArray,
+    size: int,
+    position: int,
+    count: int,
+    joints: IntArray,
+    bits: WordArray,
+    big_endian: bool,
+) -> tuple[int, int]:
+    """Fills a row of bits with the numbers of a sequence, which is empty or has `count` of them.
+    Returns the result and the offset after it."""
+    position = cdr.aligned(position, 4)
+    if position + 4 > size:
+        return UNREADABLE, 0
+    length = cdr.word(data, position, big_endian)
+    if length == 0:
+        return READ, position + 4
+    if length != count:
+        return WRONG_LENGTH, 0
+    start = cdr.aligned(position + 4, 8)
+    if start + 8 * count > size:
+        return UNREADABLE, 0
+    for i in range(count):
+        word = cdr.double_word(data, start + 8 * i, big_endian)
+        if not cdr.is_finite(word):
+            return NOT_FINITE, 0
+        bits[joints[i]] = word
+    return READ, start + 8 * count
+
+
+@inlined
+def _begins(data: ByteArray, size: int, bits: WordArray) -> bool:
+    """True for the first bytes of a serialized message; sets all numbers to NaN."""
+    for row in range(bits.shape[0]):
+        for j in range(bits.shape[1]):
+            bits[row, j] = NAN
+    return cdr.HEADER < size <= data.shape[0] and data[0] == 0 and data[1] <= cdr.LITTLE_ENDIAN
+
+
+@inlined
+def decode_joint_state(
+    data: ByteArray, size: int, names: ByteArray, ends: IntArray, joints: IntArray, bits: WordArray
+) -> tuple[int, float]:
+    """Fills `bits`, shape (3, nv), with positions, velocities and efforts of a JointState, NaN
+    where it has none. Returns the result, and the stamp [s], NaN for 0.
+
+    Args:
+        data, size: the message and its size [bytes].
+        names, ends: names of the controlled joints, see `name_table`.
+        joints: overwritten, shape (MOST_NAMES,).
+    """
+    if not _begins(data, size, bits):
+        return UNREADABLE, math.nan
+    big_endian = data[1] == cdr.BIG_ENDIAN
+    stamp, position = _header(data, size, big_endian)
+    if position < 0:
+        return UNREADABLE, math.nan
+    result, count, position = _joints(data, size, position, names, ends, joints, big_endian)
+    if result == READ and count == 0:
+        result = NO_TARGET
+    for row in range(3):
+        if result == READ:
+            result, position = _fill(data, size, position, count, joints, bits[row], big_endian)
+    if result == READ and bits[0, joints[0]] == NAN:
+        result = NO_TARGET
+    return result, stamp
+
+
+@inlined
+def decode_jog(
+    data: ByteArray, size: int, names: ByteArray, ends: IntArray, joints: IntArray, bits: WordArray
+) -> tuple[int, float]:
+    """Fills `bits` with displacements and velocities of a JointJog; else as
+    `decode_joint_state`."""
+    if not _begins(data, size, bits):
+        return UNREADABLE, math.nan
+    big_endian = data[1] == cdr.BIG_ENDIAN
+    stamp, position = _header(data, size, big_endian)
+    if position < 0:
+        return UNREADABLE, math.nan
+    result, count, position = _joints(data, size, position, names, ends, joints, big_endian)
+    if result == READ and count == 0:
+        result = NO_TARGET
+    for row in range(2):
+        if result == READ:
+            result, position = _fill(data, size, position, count, joints, bits[row], big_endian)
+    if result == READ and bits[0, joints[0]] == NAN and bits[1, joints[0]] == NAN:
+        result = NO_TARGET
+    return result, stamp
+
+
+@inlined
+def decode_positions(data: ByteArray, size: int, joints: IntArray, bits: WordArray) -> int:
+    """Fills `bits` with the positions of all joints in a Float64MultiArray; returns the result."""
+    if not _begins(data, size, bits):
+        return UNREADABLE
+    big_endian = data[1] == cdr.BIG_ENDIAN
+    position = cdr.HEADER
+    if position + 4 > size:
+        return UNREADABLE
+    dimensions = cdr.word(data, position, big_endian)
+    position += 4
+    if dimensions > MOST_DIMENSIONS:
+        return UNREADABLE
+    for _ in range(dimensions):  # a label, and two numbers
+        position = cdr.aligned(position, 4)
+        if position + 4 > size:
+            return UNREADABLE
+        position = cdr.aligned(position + 4 + cdr.word(data, position, big_endian), 4) + 8
+    position = cdr.aligned(position, 4)
+    if position + 8 > size:
+        return UNREADABLE
+    if cdr.word(data, position, big_endian) != 0:  # the offset of the data
+        return WRONG_LENGTH
+    count = bits.shape[1]
+    for j in range(count):
+        joints[j] = j
+    if cdr.word(data, position + 4, big_endian) != count:
+        return WRONG_LENGTH
+    return _fill(data, size, position + 4, count, joints, bits[0], big_endian)[0]
+
+
+# For Python.
+SIGNATURE = "Tuple((i8, f8))(u1[::1], i8, u1[::1], i8[::1], i8[::1], u8[:,::1])"
+read_joint_state = kernel(SIGNATURE)(decode_joint_state)
+read_jog = kernel(SIGNATURE)(decode_jog)
+read_positions = kernel("i8(u1[::1], i8, i8[::1], u8[:,::1])")(decode_positions)
