@@ -20,7 +20,6 @@ from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
-from rnea_control.loop import native_loop as native
 from rnea_control.loop.handover import Handover, HandoverTimes
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
@@ -192,8 +191,7 @@ class Twin:
                 taken = None
                 if loop.may_run_natively():
                     reason, taken = loop.run_natively()
-                    if reason in native.STEPPED:
-                        loop.after_native(reason)
+                    loop.after_native(reason)
                     loop.attend()
                     if table.pending:
                         loop.shared.interruptions = 0

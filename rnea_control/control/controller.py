@@ -493,7 +493,11 @@ class Controller(StepRows):
                 the nearest torque to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        if self._step(t, q, v, tau, False) > step.SATURATED or self._motions.found:
+        return self.findings_of(self._step(t, q, v, tau, False))
+
+    def findings_of(self, outcome: int) -> Sequence[Ending]:
+        """Findings of `tell` after a step with this result, below BAD_STATE of step.py."""
+        if outcome > step.SATURATED or self._motions.found:
             return self.tell()
         return ()
 

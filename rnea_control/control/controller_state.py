@@ -117,11 +117,6 @@ class StepRows:
     def in_force(self, torque: FloatArray | float) -> None:
         self.rows.command[:] = torque
 
-    def withdraw(self) -> None:
-        """Takes back the torques of the last step, as they were not published: the torques before
-        them are in force."""
-        self.rows.command = self.rows.previous_command
-
     def repeats(self, t: float) -> bool:
         """True if the predicted arm has been at rest for LONGEST_REPEAT. Its torque is not
         commanded again then: the hardware keeps it, and hardware that restarts elsewhere must not

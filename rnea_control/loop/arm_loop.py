@@ -10,7 +10,8 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -27,7 +28,7 @@ from rnea_control.loop import native_loop as native
 from rnea_control.loop.handover import Handover
 from rnea_control.loop.loop_records import AppliedTorque, DeferredLog, LoopStatistics
 from rnea_control.loop.loop_state import LoopState
-from rnea_control.loop.state_intake import StateIntake
+from rnea_control.loop.state_intake import StateIntake, sender
 from rnea_control.messages.cdr import decoding
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.raw_subscription import RawSubscription
@@ -36,7 +37,7 @@ from rnea_control.ros.rclpy_internals import RCLError
 from rnea_control.ros.real_time import RealTime
 
 
-class ArmLoop:
+class ArmLoop(ABC):
     """Base class of a loop.
 
     One thread answers states. Other threads change the loop between two ticks, while they hold
@@ -66,12 +67,14 @@ class ArmLoop:
         heard: subscription to the joint states, once it exists.
         names_publishers: true if messages carry the GID of their publisher.
         log: messages of the ticks.
+        on_published: called with each command of Python that was published, and the time then [s].
         failure: traceback of the bug that ended the loop; empty without one.
     """
 
     heard: RawSubscription
     names_publishers = True
     failure = ""
+    on_published: Callable[[bytes, float], object] = staticmethod(lambda message, now: None)
 
     def __init__(
         self,
@@ -189,57 +192,93 @@ class ArmLoop:
         """Brings `system_time` up to date."""
         self.shared.system_time = not self._clock.ros_time_is_active
 
-    def _take(
-        self, state: bytes, count: int | None, publisher: bytes | None, now: float
-    ) -> tuple[int, float]:
-        """Takes a state in; returns its stamp [ns], and its age [s], NaN where that is not known.
-        Arguments and errors as of `StateIntake.take`."""
+    @property
+    @abstractmethod
+    def steps(self) -> bool:
+        """True if states are answered by a step of the controller alone."""
+
+    @abstractmethod
+    def time_after_jump(self, gap: float) -> float | None:
+        """Time of a state whose stamp does not closely follow the last one, but by `gap` [s]; None
+        to ignore the state."""
+
+    def _answer(self, state: bytes, count: int | None, publisher: bytes | None, now: float) -> int:
+        """Answers a state by the kernel; returns its verdict. About an unusual state this function
+        decides, and the second half of the kernel answers it then.
+
+        Args:
+            state: serialized JointState.
+            count: sequence number of the message; None if unknown.
+            publisher: GID of the publisher; None if unknown.
+            now: arrival by the steady clock [s].
+
+        Raises:
+            OtherJoints, AnothersState, CdrError, JointStateError: see `StateIntake.take`.
+        """
+        states, shared, verdict = self.states, self.shared, native.UNUSUAL
+        clock = time.time_ns() if shared.system_time else self._clock.now().nanoseconds
+        if states.layouts:
+            message = states.put(state), *sender(count, publisher), clock, now
+            verdict = native.answer_once(*self._arrays, *message, self.steps)
+        if verdict != native.UNUSUAL:
+            states.message = state
+            return verdict
         with decoding("joint_states"):
-            stamp = self.states.take(state, count, publisher, now)
-        clock = time.time_ns() if self.system_time else self._clock.now().nanoseconds
-        if stamp == 0:  # some hardware does not set it
-            return clock, math.nan
-        return stamp, (clock - stamp) * 1e-9
+            stamp = states.take(state, count, publisher, now)
+        native.note_stamp(shared, stamp, clock)
+        look = native.judge_once(shared.argument, states.arrays, self.controller.predicting, now)
+        if look == native.REPEATED:
+            return native.IGNORED
+        t: float | None = math.nan
+        if look == native.JUMPED:
+            t = self.time_after_jump(states.gap(shared.stamp))
+        if t is None:
+            return native.IGNORED
+        return int(native.resolve_once(*self._arrays, t, now, self.steps))
+
+    @property
+    def _arrays(self) -> tuple[Any, ...]:
+        """Arrays that kernels change in a tick."""
+        of_loop = self.shared.argument, self.handover.lease.argument
+        return *of_loop, self.controller.arrays, self.states.arrays, self.command.torque
 
     def _time_after_jump(self, gap: float) -> float:
         """Time of a state whose stamp is not soon after the last one [s]: it goes on from where it
         is, whatever the clock of the stamps does; in simulated time by `gap` [s], within bounds."""
         t = max(self.states.time, self.controller.time)
-        return t if self.system_time else t + min(max(gap, 0.0), self._longest_step)
+        longest = self.shared.state_timeout
+        return t if self.system_time else t + min(max(gap, 0.0), longest)
 
-    @property
-    def _longest_step(self) -> float:
-        """A longer step from stamp to stamp is a jump of their clock [s]."""
-        return self.shared.state_timeout
-
-    def _place(self, stamp: int, now: float, time: float, last: FloatArray) -> bool:
-        """As `native_loop.place`; `last`: positions of the state before, shape (nv,)."""
-        states, moved = self.states, bool((self.states.q != last).any())
-        return bool(native.place(self.shared, states.intake, stamp, now, time, moved))
-
-    def _limit_rate(self, t: float, now: float) -> None:
-        """Has the rate limit count no more time for the step at `t` than has passed at `now`, [s];
-        see `native_loop.rate_time`."""
-        if self.system_time:
-            dt = max(t - self.controller.time, 0.0)
-            self.controller.limit_rate_step(native.rate_time(self.shared, now, dt))
+    def _answer_nothing(self, now: float, refused: bool, longest: float, steps: bool) -> int:
+        """Computes torques for a predicted state where states are missing; returns the verdict. See
+        `native_loop.answer_nothing`."""
+        return int(native.answer_nothing_once(*self._arrays, now, refused, longest, steps))
 
     def _publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
         now = time.monotonic()
-        if not self.handover.may_answer(now):
-            self.controller.withdraw()
+        own, rows = self.handover.lease.argument, self.controller.rows
+        if not native.may_command_once(own, rows, now):
             return False
+        published, message = True, b""
         try:
             message = self.command.publish()
         except RCLError as error:
-            self.shared.unpublished += 1
-            self.controller.withdraw()
-            self._say_unpublished(error)
-            return True
-        native.sent(self.shared, self.handover.lease, now)
-        self.note_command(message, now)
+            published = False
+            failure = error
+        noted = self.command.torque, self.applied.arrays, now
+        native.commanded_once(self.shared.argument, own, rows, *noted, published)
+        if published:
+            self.on_published(message, now)
+        else:
+            self._say_unpublished(failure)
         return True
+
+    def _record(self, began_at: float, missed: int) -> None:
+        """Counts a tick; see `native_loop.count`. `began_at`: steady clock [s]."""
+        duration, statistics = time.monotonic() - began_at, self.statistics.arrays
+        of_state = self.states.arrays.intake, duration, missed
+        native.count_once(self.shared.argument, statistics, *of_state)
 
     @property
     def unpublished(self) -> int:
@@ -257,11 +296,6 @@ class ArmLoop:
     def note_untaken(self, error: Exception) -> None:
         """A message could not be taken, as rcl says: that is as if it had not come."""
         self.log.say("error", "untaken", f"a message was not taken, and is lost: {error}")
-
-    def note_command(self, message: object, now: float) -> None:
-        """This has just been published."""
-        if self.shared.has_efforts:
-            self.applied.note(self.command.torque, now)
 
     def _refusal(self) -> Exception:
         """Why the last step of machine code has refused a state."""
@@ -330,10 +364,10 @@ class ArmLoop:
             if table is None or not self.may_run_natively():
                 return native.REQUESTED, None
             controller = self.controller
+            loop, own, of_step, of_states, tau = self._arrays
             arrays = (
-                *(table.array, shared.array, self.kinds, self.handover.lease.array),
-                *(controller.arrays, controller.box.arrays, states.arrays, self.command.torque),
-                *(self.statistics.arrays, self.applied.arrays, self.stops, self._message),
+                *(table.array, loop, self.kinds, own, of_step, controller.box.arrays, of_states),
+                *(tau, self.statistics.arrays, self.applied.arrays, self.stops, self._message),
             )
             self._ticks_before = shared.ticks
             # Also the end of a motion that Python has begun is reported.
@@ -344,7 +378,7 @@ class ArmLoop:
             barrier()
             shared.runs = False
         which = shared.newest
-        if shared.ticks != self._ticks_before or reason in native.STEPPED:
+        if shared.ticks != self._ticks_before or reason in (native.YIELDED, native.REFUSED):
             states.message = table.taken(which).data
         if reason == native.FAILED:
             error = last_error(shared.answer)

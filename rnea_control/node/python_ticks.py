@@ -1,8 +1,13 @@
 """`PythonTicks`: the ticks of the controller's loop that machine code leaves to Python.
 
-These are the ticks at the start and of the first states, of bad states, and without states. They
-call the same kernels as machine code (loop/native_loop.py), which answers all usual states with the
-same torques.
+These are the ticks at the start and of the first states, of bad states, and without states. The
+kernels of loop/native_loop.py decide about a state here as well, with one call; Python interprets
+their verdicts:
+
+- ANSWERED, REFUSED, PAUSED: as machine code does.
+- ADMITTED: in the modes waiting, checking, blind and guarded a state needs more than a step. The
+  supervisor gives the torque.
+- YIELDED: the loop listens to the commands of the sentinel, and may take over.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from rnea_control.control import Event, Mode, SupervisionSettings
+from rnea_control.control import Event, Mode, SupervisionSettings, step
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.loop import native_loop as native
 from rnea_control.loop.native_loop import PREDICTION_PERIOD
@@ -56,8 +61,8 @@ class PythonTicks(SharedArm):
         heard, taken = self.heard, None
         if self.may_run_natively():
             reason, taken = self.run_natively()
-            if reason in native.STEPPED:
-                self.after_native(reason)
+            self.after_native(reason)
+            if reason in (native.YIELDED, native.REFUSED):
                 return
         if taken is None:
             wait = PREDICTION_PERIOD if self._watching else self.shared.longest_wait
@@ -69,11 +74,9 @@ class PythonTicks(SharedArm):
         if taken is not None and self.tick(*taken):
             self._watching = False
             return
-        if taken is None:
-            if not heard.node.context.ok():
-                self._stopping = True  # no more messages can come
-                return
-            self.hear_nothing()
+        if taken is None and not heard.node.context.ok():
+            self._stopping = True  # no more messages can come
+            return
         self._watching = self.watch()
 
     @property
@@ -127,8 +130,9 @@ class PythonTicks(SharedArm):
             if not self.running:
                 return False
             try:
-                if self._answer(state, count, publisher, taken_at):
-                    return True
+                verdict = self._answer(state, count, publisher, taken_at)
+                if self._interpret(verdict, state, taken_at):
+                    return self.shared.advanced
             except OtherJoints as error:
                 if not self.supervisor.lack_states(str(error)):
                     self.log.say("info", "others", f"{error}; such messages are ignored")
@@ -138,7 +142,7 @@ class PythonTicks(SharedArm):
                 self.log.say("error", "publisher", f"{error}; {hint}")
             except (CdrError, JointStateError) as error:
                 self._refuse(str(error))
-            except ControllerError as error:
+            except ControllerError as error:  # by the supervisor
                 if isinstance(error, TorqueError):
                     self._command_arm()
                 self._note_refusal(error)
@@ -150,92 +154,101 @@ class PythonTicks(SharedArm):
             self.refused = str(error)
 
     def after_native(self, reason: int) -> None:
-        """Handles a return of machine code: the arm is another node's, or a state is faulty."""
+        """Handles a return of machine code: the arm is another node's, a state is faulty, or there
+        is no finite torque without states."""
         with self.lock:
             if reason == native.YIELDED:
                 self._yield_if_asked()
-                return
-            error = self._refusal()
-            self.supervisor.refuse_step(error, *self.state)
-            self._note_refusal(error)
-            self.handover.hear_nothing(time.monotonic())
+            elif reason == native.REFUSED:
+                self._refuse_step()
+                self.handover.hear_nothing(time.monotonic())
+            elif reason == native.SILENT and self.shared.outcome == step.BAD_TORQUE:
+                self._is_ignored(self._refusal())
 
     def watch(self) -> bool:
-        """Commands a torque if no state has come for long, or no usable one; returns True if that
-        is the case."""
-        now = time.monotonic()
-        missing = now - self.states.came_at
-        if not self.system_time or self.now is None:
-            return False
-        if not self.refused and missing <= self.settings.state_gap:
-            return False
-        if now - self.shared.predicted_at < PREDICTION_PERIOD:
-            return True
+        """Renews the lease while no usable state waits; commands a torque if none has come for
+        long, and returns True if that is the case."""
         with self.lock:
-            if not self.running or self.now is None:
+            now = time.monotonic()
+            if not self.running or not self.states.begun:
+                self.handover.hear_nothing(now)
                 return False
-            self.shared.predicted_at = now
-            self.supervisor.miss(missing)
-            if not self.handover.may_answer(now):  # a torque that is not sent is not in force
-                if self.supervisor.mode is not Mode.WAITING:  # a waiting loop has no arm to lose
-                    self._yield_if_asked()
-                return True
-            t = self.states.time + missing
-            if not self.refused and self.controller.repeats(t):
-                return True
-            self._limit_rate(t, now)
-            try:
-                if not self.supervisor.answer_gap(t, self.command.torque):
-                    return True
-            except TorqueError as error:
-                self.log.say("error", "torque", str(error))
-            self._command_arm()
-        return True
+            verdict = self._predict(now, self.settings.state_timeout)
+            if verdict == native.SILENT:
+                self.supervisor.miss(now - self.states.came_at)
+                verdict = self._predict(now, math.inf)
+            waits = self.supervisor.mode is Mode.WAITING  # then there is no arm to lose
+            if verdict == native.YIELDED and not waits:
+                self._yield_if_asked()
+            elif verdict == native.ANSWERED:
+                if self.shared.outcome == step.BAD_TORQUE:
+                    self._is_ignored(self._refusal())
+                if native.gives_torque(self.shared.outcome):
+                    self._command_arm()
+            return verdict != native.NOT_MISSING
+
+    def _predict(self, now: float, longest: float) -> int:
+        return self._answer_nothing(now, bool(self.refused), longest, self.supervisor.predicts)
 
     def _refuse(self, text: str, kind: str = "state") -> None:
         self.refused = text
         self.supervisor.refuse_state(text)
         self.log.say("error", kind, f"{text}; the state is ignored")
 
-    def _answer(
-        self, state: bytes, count: int | None, publisher: bytes | None, taken_at: float
-    ) -> bool:
-        """Publishes the command for a state; returns True if the state had a new stamp."""
-        states, supervisor, handover = self.states, self.supervisor, self.handover
-        names = self.controller.model.joint_names
-        stamp, age = self._take(state, count, publisher, taken_at)
-        gap, now = states.gap(stamp), math.nan
-        if gap < 0.0 or gap > self.settings.state_timeout:
-            now = self._bridge(gap)
-            if now is None:
-                return False
-        if gap == 0.0 and self.controller.predicting:
-            return False  # a repeated state has no new information
-        advanced = self._place(stamp, taken_at, now, self.controller.last_state[0])
-        now = states.time
-        handover.hear_state(now, taken_at, count)
-        if not handover.may_answer(taken_at):
-            if handover.commanding:
-                return False  # the loop was paused, and only a fresh state shows for how long
-            self._hear_waiting_commands()
-            if not handover.look(taken_at):
-                return False
-            supervisor.take_over(*self.state, "the sentinel commands no more")
-        if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
-            with decoding("joint_states"):
-                self.controller.in_force = measured_efforts(state, names)
-        self._limit_rate(now, taken_at)
-        if not supervisor.answer(now, states.q, states.v, self.command.torque):
+    @property
+    def steps(self) -> bool:
+        return self.supervisor.steps
+
+    def _interpret(self, verdict: int, state: bytes, taken_at: float) -> bool:
+        """Acts on a verdict of `answer` about a state; returns True if a command was published."""
+        if verdict == native.REFUSED:
+            self._refuse_step()
+            return False
+        if verdict == native.YIELDED and self._takes_over(taken_at):
+            native.limit_rate(self.shared, self.controller.rows, self.states.time, taken_at)
+            verdict = native.ADMITTED
+        if verdict == native.ADMITTED and not self._answer_by_mode(state):
+            return False
+        if verdict not in (native.ADMITTED, native.ANSWERED):
             return False
         self.refused = ""
         if not self._command_arm():
             return False
-        self._record(taken_at, age)
-        return advanced
+        if verdict == native.ANSWERED:
+            if self.shared.outcome == step.BAD_TORQUE:
+                self._refuse_step()
+                return False
+            found = self.controller.findings_of(self.shared.outcome)
+            self.supervisor.note_step(*self.state, found)
+        self._record(taken_at, 0 if self._idles else self.states.missed)
+        return True
 
-    def _bridge(self, gap: float) -> float | None:
-        """Controller's time of a state whose stamp does not closely follow the last stamp; None if
-        the state is refused."""
+    def _takes_over(self, now: float) -> bool:
+        """Listens to the sentinel; returns True if the arm is this loop's from now on."""
+        if self.supervisor.mode is not Mode.WAITING:
+            self._yield_if_asked()
+        self._hear_waiting_commands()
+        if not self.handover.look(now):
+            return False
+        self.supervisor.take_over(*self.state, "the sentinel commands no more")
+        return True
+
+    def _answer_by_mode(self, state: bytes) -> bool:
+        """Has the supervisor answer a state that needs more than a step; returns True if there is a
+        torque to publish."""
+        if self.settings.trusts_effort and self.supervisor.mode is Mode.WAITING:
+            names = self.controller.model.joint_names
+            with decoding("joint_states"):
+                self.controller.in_force = measured_efforts(state, names)
+        return self.supervisor.answer(*self.state, self.command.torque)
+
+    def _refuse_step(self) -> None:
+        """Handles a step that has refused a state, or found no finite torque."""
+        error = self._refusal()
+        self.supervisor.refuse_step(error, *self.state)
+        self._note_refusal(error)
+
+    def time_after_jump(self, gap: float) -> float | None:
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
         if not self.system_time:  # the simulation was reset, or is slow
             self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
@@ -250,10 +263,3 @@ class PythonTicks(SharedArm):
         dropped = motion is not None and self.controller.motion is None
         self.statistics.counts.dropped += dropped
         return self._time_after_jump(gap)
-
-    def _record(self, taken_at: float, age: float) -> None:
-        states = self.states
-        interval, age = native.measured_times(self.shared, states.intake, age)
-        duration = time.monotonic() - taken_at
-        missed = 0 if self._idles else states.missed
-        self.statistics.record(duration, age + duration, interval, states.period, missed)

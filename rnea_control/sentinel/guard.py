@@ -17,13 +17,13 @@ import numpy as np
 from rclpy.clock import Clock
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import Act, Controller, ControllerSettings, motion_watch
+from rnea_control.control import Act, Controller, ControllerSettings, motion_watch, step
 from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.feasibility import StatePeriod
 from rnea_control.control.motion import Ending
-from rnea_control.exceptions import ControllerError, TorqueError
+from rnea_control.exceptions import ControllerError
 from rnea_control.loop import native_loop as native
 from rnea_control.loop.arm_loop import ArmLoop
 from rnea_control.loop.handover import Handover, HandoverTimes, Phase
@@ -119,6 +119,7 @@ class Guard(ArmLoop):
         }
         super().__init__(controller, command, handover, silence, times, clock, logger)
         self.shared.ignores_repeated = True
+        self.on_published = self._note_published
         self.takeovers = self.refused_states = self._sent = self._heard = 0
         self._watch = watch
         self._settings = settings
@@ -128,7 +129,6 @@ class Guard(ArmLoop):
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
         self._applied = statements.current.applied  # True if the controller's commands are applied
         self._was_slow = False  # True if the arm was within `_fastest` since commands are applied
-        self._position = np.full(controller.model.nv, math.nan)  # position of the last state
         self._period = StatePeriod(0.0)
         self._last_round = self._heard_at = -math.inf
         self._pause = CLOSE_LOOK
@@ -357,14 +357,15 @@ class Guard(ArmLoop):
             if was_paused and handover.phase is Phase.guarding:
                 handover.resume_guarding(now)  # the commands had waited
             self._pause = self._look_after(now - self._heard_at)
-            fresh = taken is not None and self._hear_state(now, *taken)
-            if not fresh:
+            verdict = native.IGNORED if taken is None else self._hear_state(now, *taken)
+            if verdict == native.IGNORED:
                 handover.hear_nothing(now)
             if handover.look(now):
                 self._catch()
-                fresh = True
-            if handover.phase is Phase.commanding:
-                self._command_arm(now, fresh)
+                verdict = self._step(now, self.states.time, predicted=False)
+            elif verdict == native.IGNORED and self.holds:
+                verdict = self._answer_nothing(now, False, math.inf, True)
+            self._interpret(verdict, now)
         if handover.phase is not self._published:
             before, self._published = self._published, handover.phase
             self._on_change(before.value)
@@ -410,35 +411,25 @@ class Guard(ArmLoop):
 
     def _hear_state(
         self, now: float, message: bytes, number: int | None, publisher: bytes | None
-    ) -> bool:
-        """Decodes a state; returns True if it is of use."""
+    ) -> int:
+        """Answers a state if the guard commands, and judges the motion if it guards; returns the
+        verdict, IGNORED for a state of no use."""
         states = self.states
         try:
-            stamp, _ = self._take(message, number, publisher, now)
+            verdict = self._answer(message, number, publisher, now)
         except (OtherJoints, AnothersState):
-            return False
+            return native.IGNORED
         except (CdrError, JointStateError) as error:
             self.refused_states += 1
             self.log.say("error", "state", str(error))
-            return False
-        # Machine code keeps the last position in the controller's rows.
-        last = self.controller.last_state[0] if self.holds else self._position
-        gap, repeated = states.gap(stamp), states.begun and stamp == states.stamp
-        if repeated and (self.system_time or (states.q == last).all()):
-            return False  # a repeated state has no new information
-        t = math.nan
-        if not 0.0 <= gap <= self._longest_step:
-            t = self._time_after_jump(gap)
-            words = f"the stamps of joint_states jumped by {gap:+.3f} s; time goes on without that"
-            self.log.say("warning" if self.system_time else "info", "stamps", words)
-        self._place(stamp, now, t, last)
-        self._position[:] = states.q
+            return native.IGNORED
+        if verdict == native.IGNORED:
+            return verdict
         if not self._period.is_known:
             self._period.measure(states.time, states.v)
             shortest = self._period.shortest
             self.shared.period = 0 if math.isnan(shortest) else round(shortest * 1e9)
         self._heard += 1
-        self.handover.hear_state(states.time, now, number)
         if states.interval > LONGEST_REPEAT:  # a controller that has braked may be silent meanwhile
             self.handover.miss_commands(now)
         excess = np.abs(states.v) - self._fastest
@@ -450,7 +441,16 @@ class Guard(ArmLoop):
             fault = f"{name} moves at {states.v[j]:.3g} rad/s or m/s"
             if self.handover.revoke(now, fault):
                 self.log.say("error", "revoking", f"the arm is too fast: {fault}")
-        return True
+        return verdict
+
+    @property
+    def steps(self) -> bool:
+        return self.holds
+
+    def time_after_jump(self, gap: float) -> float:
+        words = f"the stamps of joint_states jumped by {gap:+.3f} s; time goes on without that"
+        self.log.say("warning" if self.system_time else "info", "stamps", words)
+        return self._time_after_jump(gap)
 
     def _catch(self) -> None:
         """Brakes the arm from its present state, then holds it. An arm that was let go gets no
@@ -465,33 +465,33 @@ class Guard(ArmLoop):
             controller.let_go()
         controller.finish(self.handover.reason, Act.IS_CAUGHT, state=self.state)
 
-    def _command_arm(self, now: float, fresh: bool) -> None:
-        """Answers a state; uses a predicted state if states are missing or implausible."""
-        late = now - self.states.came_at
-        missing = late > self._settings.prediction_gap and self.system_time
-        if not (fresh or missing) or not self.handover.may_answer(now):
+    def _step(self, now: float, t: float, predicted: bool) -> int:
+        """Computes torques at time `t` [s], for the last state or for a predicted one; returns the
+        verdict."""
+        shared, controller = self.shared, self.controller
+        _, q, v = self.state
+        if predicted:
+            q, v = controller.rows.predicted_position, controller.rows.predicted_velocity
+        of_state = t, q, v, self.command.torque, predicted, now
+        outcome = native.step_once(shared.argument, controller.arrays, *of_state)
+        return native.ANSWERED if native.gives_torque(outcome) else native.REFUSED
+
+    def _interpret(self, verdict: int, now: float) -> None:
+        """Acts on a verdict about a state. In place of a state that a step has refused, a predicted
+        one is answered."""
+        if verdict == native.REFUSED:
+            self._refuse(self._refusal())
+            late = now - self.states.came_at
+            verdict = self._step(now, self.states.time + late, predicted=True)
+        if verdict != native.ANSWERED:
             return
-        t = self.states.time + late
-        if not fresh:
-            predicted_at = self.shared.predicted_at
-            if self.controller.repeats(t) or now - predicted_at < PREDICTION_PERIOD:
-                return
-            self.shared.predicted_at = now
-        self._limit_rate(self.states.time if fresh else t, now)
-        if fresh:
-            try:
-                self._note(self.controller.step(*self.state, self.command.torque))
-            except ControllerError as error:
-                fresh = not self._refuse(error)
-        if not fresh:
-            try:
-                self.controller.predict(t, self.command.torque)
-            except TorqueError as error:
-                self._refuse(error)
+        if self.shared.outcome == step.BAD_TORQUE:
+            self._refuse(self._refusal())
+        else:
+            self._note(self.controller.findings_of(self.shared.outcome))
         self._publish()
 
-    def note_command(self, message: bytes, now: float) -> None:
-        super().note_command(message, now)
+    def _note_published(self, message: bytes, now: float) -> None:
         self._watch.sent(message, now)
         self._sent += 1
 

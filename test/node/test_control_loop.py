@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dds import trajectory
-from node_bench import JOINTS, LoopBench, Q
+from node_bench import JOINTS, LEASE, LoopBench, Q
 from rclpy.clock import ROSClock
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
@@ -307,6 +307,47 @@ def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
     lack(50)
     assert len(bench.command.sent) > sent
     np.testing.assert_array_equal(loop.controller.in_force, bench.command.sent[-1])
+
+
+def test_loop_whose_python_tick_loses_the_lease_leaves_the_arm_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As machine code does: the mode says who has the arm."""
+    bench, now = LoopBench(settings()), [time.monotonic()]
+    loop = bench.loop
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    loop.start()
+    loop.hear_sentinel("guarding")
+    for k in range(3):
+        now[0] += 0.001
+        bench.tick(k * 1_000_000)
+    assert loop.supervisor.mode is Mode.HOLDING
+    now[0] += 2.0 * LEASE  # paused, while states came
+    sent = len(bench.command.sent)
+    bench.tick(round(2.0 * LEASE * 1e9))
+    assert len(bench.command.sent) == sent
+    assert loop.supervisor.mode is Mode.GUARDED
+    assert "it was paused for" in loop.supervisor.reason
+
+
+def test_loop_that_let_go_before_it_held_the_arm_lasts_without_states(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There is no trajectory, and no torque to command; that ended the loop's thread."""
+    bench, now = LoopBench(settings()), [time.monotonic()]
+    loop = bench.loop
+    loop.handover.times = HandoverTimes.of_controller()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    loop.start("powerless")
+    loop.listen(lambda: None)
+    for _ in range(300):
+        now[0] += 0.001
+        bench.tick(round(now[0] * 1e9))
+    assert loop.handover.commanding and loop.supervisor.mode is Mode.POWERLESS
+    for _ in range(5):
+        now[0] += 0.002
+        assert loop.watch()
+    assert not bench.command.sent
 
 
 def test_zero_torque_is_approached_within_the_rate() -> None:

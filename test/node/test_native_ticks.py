@@ -1,4 +1,5 @@
-"""Ticks by machine code do what ticks by Python do, to the last bit."""
+"""Ticks by machine code do what ticks by Python do, to the last bit: both call the same functions
+about a state, and interpret the verdicts alike."""
 
 from __future__ import annotations
 

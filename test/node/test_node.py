@@ -21,6 +21,7 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.control import Mode
 from rnea_control.control.feasibility import MEASURED_STATES
 from rnea_control.dynamics import Workspace, gravity
+from rnea_control.loop.arm_loop import ArmLoop
 from rnea_control.loop.loop_records import LoopStatistics
 from rnea_control.model import RobotModel
 
@@ -174,7 +175,7 @@ def test_failure_of_the_loop_leaves_the_gravity_torque(bench: Bench, monkeypatch
     def broken(*arguments) -> None:
         raise RuntimeError("a fault of the program")
 
-    monkeypatch.setattr(LoopStatistics, "record", broken)
+    monkeypatch.setattr(ArmLoop, "_record", broken)
     bench.state(v=[1.0, 1.0])
     # The queue of one may drop the answer that comes right before.
     wait_for(lambda: np.allclose(bench.commands[-1], GRAVITY, rtol=1e-12, atol=0.0), bench.spin)
