@@ -13,7 +13,6 @@ from rnea_control.control.belief import believe
 from rnea_control.control.laws import Friction, Model
 from rnea_control.control.layout import State
 from rnea_control.control.motion import Motion
-from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.references import Reference
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
@@ -122,11 +121,6 @@ class StepRows:
         commanded again then: the hardware keeps it, and hardware that restarts elsewhere must not
         get it. Call before `predict`: a torque that is not sent is not in force."""
         return bool(t - self.rows.rests_since > LONGEST_REPEAT)
-
-    def limit_rate_step(self, elapsed: float) -> None:
-        """Bounds the time that the rate limit counts in the next step, [s]: for a state whose stamp
-        is further from the last stamp than it can be."""
-        self.rows.rate_step = min(elapsed, LONGEST_RATE_STEP)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""`ArmLoop`: base class of the loops of controller and sentinel.
+"""`ArmLoop`: the loop of controller and sentinel, and its thread.
 
 A loop takes joint states, computes torques, and commands them while it owns the arm: by machine
-code (native_loop.py) as long as states are usual ones, and else in Python.
+code (native_loop.py) as long as states are usual ones. Its `Commander` decides about all others,
+and calls the loop for the answers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import math
 import threading
 import time
 import traceback
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -25,6 +25,7 @@ from rnea_control.control import Controller
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.jit.linking import barrier
 from rnea_control.loop import native_loop as native
+from rnea_control.loop.commander import Commander
 from rnea_control.loop.handover import Handover
 from rnea_control.loop.loop_records import AppliedTorque, DeferredLog, LoopStatistics
 from rnea_control.loop.loop_state import LoopState
@@ -37,17 +38,15 @@ from rnea_control.ros.rclpy_internals import RCLError
 from rnea_control.ros.real_time import RealTime
 
 
-class ArmLoop(ABC):
-    """Base class of a loop.
+class ArmLoop:
+    """A loop.
 
     One thread answers states. Other threads change the loop between two ticks, while they hold
     `lock`, or while it is `paused`. Machine code does not hold the lock; it serves requests to the
     controller between two ticks.
 
-    A subclass has `answer_next`, which answers the next state, or the states that machine code
-    answers, or their absence; and `fail`, which ends the loop after a bug in this program.
-
     Args:
+        commander: decides what machine code does not decide.
         controller: computes the torques.
         command: publishes the torques.
         handover: decides whether this loop or another node commands the arm.
@@ -68,16 +67,19 @@ class ArmLoop(ABC):
         names_publishers: true if messages carry the GID of their publisher.
         log: messages of the ticks.
         on_published: called with each command of Python that was published, and the time then [s].
+        stopping: True if the thread is to end; may be set.
         failure: traceback of the bug that ended the loop; empty without one.
     """
 
     heard: RawSubscription
     names_publishers = True
     failure = ""
+    stopping = False
     on_published: Callable[[bytes, float], object] = staticmethod(lambda message, now: None)
 
     def __init__(
         self,
+        commander: Commander,
         controller: Controller,
         command: Command,
         handover: Handover,
@@ -86,6 +88,7 @@ class ArmLoop(ABC):
         clock: Clock,
         logger: Any,
     ) -> None:
+        self._commander = commander
         self.controller, self.command, self.handover = controller, command, handover
         self.states = StateIntake(controller.model.joint_names, silence)
         self.statistics = LoopStatistics()
@@ -102,7 +105,6 @@ class ArmLoop(ABC):
         self._table: RclTable | None = None  # None where machine code may not answer states
         self._ticks_before = 0  # value of `shared.ticks` when machine code began last
         self._thread: threading.Thread | None = None
-        self._stopping = False
         controller.post = partial(native.post, self.shared, controller.serve)
         self.consistent = partial(native.consistent, self.shared)
         self.look_at_clock()
@@ -117,9 +119,17 @@ class ArmLoop(ABC):
         """Speed of the fastest joint in the last state, [rad/s] or [m/s]."""
         return float(np.abs(self.states.v).max())
 
-    def is_usual(self) -> bool:
-        """True if a usual state needs no decision of Python."""
-        return True
+    @property
+    def now(self) -> float | None:
+        """Stamp of the last state minus that of the first [s]; None before the first state."""
+        return self.states.time if self.states.begun else None
+
+    def reset(self) -> None:
+        """Forgets all states, and the statistics."""
+        self.states.reset()
+        self.shared.published_at = math.nan
+        self.failure, self.statistics, self.shared.ticks = "", LoopStatistics(), 0
+        self.look_at_clock()
 
     # Its thread.
 
@@ -155,19 +165,19 @@ class ArmLoop(ABC):
         """Answers states in a thread of its own until `end`; returns once that is set up. An
         exception in it is a bug, and the loop fails: motors must not keep a moving arm's torque."""
         ready = threading.Event()
-        self._stopping = False
+        self.stopping = False
 
         def run() -> None:
             try:
                 real_time.enter_thread()
                 ready.set()
-                while not self._stopping:
-                    self.answer_next()
+                while not self.stopping:
+                    self._commander.answer_next(*self.run_natively())
             except Exception:
                 ready.set()
                 self.failure = f"the {name} has failed:\n{traceback.format_exc()}"
                 self.log.say("fatal", "failure", self.failure)
-                self.fail(self.failure)
+                self._commander.fail(self.failure)
 
         self._thread = threading.Thread(target=run, name=name)
         self._thread.start()
@@ -176,7 +186,7 @@ class ArmLoop(ABC):
     def end(self) -> None:
         """Returns when the thread has ended, if there is one."""
         with self.paused():
-            self._stopping = True
+            self.stopping = True
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -192,25 +202,22 @@ class ArmLoop(ABC):
         """Brings `system_time` up to date."""
         self.shared.system_time = not self._clock.ros_time_is_active
 
-    @property
-    @abstractmethod
-    def steps(self) -> bool:
-        """True if states are answered by a step of the controller alone."""
-
-    @abstractmethod
-    def time_after_jump(self, gap: float) -> float | None:
-        """Time of a state whose stamp does not closely follow the last one, but by `gap` [s]; None
-        to ignore the state."""
-
-    def _answer(self, state: bytes, count: int | None, publisher: bytes | None, now: float) -> int:
-        """Answers a state by the kernel; returns its verdict. About an unusual state this function
-        decides, and the second half of the kernel answers it then.
+    def answer(
+        self, state: bytes, count: int | None, publisher: bytes | None, now: float, steps: bool
+    ) -> int:
+        """Answers a state by `native_loop.answer`; returns its verdict. About an unusual state this
+        function decides, and the second half of that function answers it.
 
         Args:
             state: serialized JointState.
             count: sequence number of the message; None if unknown.
             publisher: GID of the publisher; None if unknown.
             now: arrival by the steady clock [s].
+            steps: False if Python decides about the torque.
+
+        Returns:
+            The verdict. After REPEATED the state is to be ignored. After JUMPED the state is
+            decoded, and the commander may pass its time to `answer_at`.
 
         Raises:
             OtherJoints, AnothersState, CdrError, JointStateError: see `StateIntake.take`.
@@ -219,7 +226,7 @@ class ArmLoop(ABC):
         clock = time.time_ns() if shared.system_time else self._clock.now().nanoseconds
         if states.layouts:
             message = states.put(state), *sender(count, publisher), clock, now
-            verdict = native.answer_once(*self._arrays, *message, self.steps)
+            verdict = native.answer_once(*self._arrays, *message, steps)
         if verdict != native.UNUSUAL:
             states.message = state
             return verdict
@@ -227,14 +234,47 @@ class ArmLoop(ABC):
             stamp = states.take(state, count, publisher, now)
         native.note_stamp(shared, stamp, clock)
         look = native.judge_once(shared.argument, states.arrays, self.controller.predicting, now)
-        if look == native.REPEATED:
-            return native.IGNORED
-        t: float | None = math.nan
-        if look == native.JUMPED:
-            t = self.time_after_jump(states.gap(shared.stamp))
-        if t is None:
-            return native.IGNORED
-        return int(native.resolve_once(*self._arrays, t, now, self.steps))
+        if look in (native.JUMPED, native.REPEATED):
+            return int(look)
+        return self.answer_at(math.nan, now, steps)
+
+    def answer_at(self, t: float, now: float, steps: bool) -> int:
+        """Answers the state that was decoded last, at time `t` [s], or by its stamp if `t` is NaN;
+        returns the verdict. Other arguments: see `answer`."""
+        return int(native.resolve_once(*self._arrays, t, now, steps))
+
+    @property
+    def jump(self) -> float:
+        """Time from the stamp of the state before to that of the state decoded last [s]."""
+        return self.states.gap(self.shared.stamp)
+
+    def time_after_jump(self) -> float:
+        """Time of a state after JUMPED [s]: it goes on from where it is, whatever the clock of the
+        stamps does; in simulated time by `jump`, within bounds."""
+        t = max(self.states.time, self.controller.time)
+        longest = self.shared.state_timeout
+        return t if self.system_time else t + min(max(self.jump, 0.0), longest)
+
+    def limit_rate(self, now: float) -> None:
+        """Limits the time that the rate limit counts for an answer to the last state; see
+        `native_loop.limit_rate`."""
+        native.limit_rate(self.shared, self.controller.rows, self.states.time, now)
+
+    def answer_nothing(self, now: float, refused: bool, longest: float, steps: bool) -> int:
+        """Computes torques for a predicted state where states are missing; returns the verdict. See
+        `native_loop.answer_nothing`."""
+        return int(native.answer_nothing_once(*self._arrays, now, refused, longest, steps))
+
+    def step(self, now: float, predicted: bool) -> int:
+        """Computes torques for the last state, or for the state that is predicted for `now` [s];
+        returns the verdict, ANSWERED or REFUSED."""
+        rows, (t, q, v) = self.controller.rows, self.state
+        if predicted:
+            t += now - self.states.came_at
+            q, v = rows.predicted_position, rows.predicted_velocity
+        of_state = t, q, v, self.command.torque, predicted, now
+        outcome = native.step_once(self.shared.argument, self.controller.arrays, *of_state)
+        return native.ANSWERED if native.gives_torque(outcome) else native.REFUSED
 
     @property
     def _arrays(self) -> tuple[Any, ...]:
@@ -242,39 +282,26 @@ class ArmLoop(ABC):
         of_loop = self.shared.argument, self.handover.lease.argument
         return *of_loop, self.controller.arrays, self.states.arrays, self.command.torque
 
-    def _time_after_jump(self, gap: float) -> float:
-        """Time of a state whose stamp is not soon after the last one [s]: it goes on from where it
-        is, whatever the clock of the stamps does; in simulated time by `gap` [s], within bounds."""
-        t = max(self.states.time, self.controller.time)
-        longest = self.shared.state_timeout
-        return t if self.system_time else t + min(max(gap, 0.0), longest)
-
-    def _answer_nothing(self, now: float, refused: bool, longest: float, steps: bool) -> int:
-        """Computes torques for a predicted state where states are missing; returns the verdict. See
-        `native_loop.answer_nothing`."""
-        return int(native.answer_nothing_once(*self._arrays, now, refused, longest, steps))
-
-    def _publish(self) -> bool:
+    def publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
         now = time.monotonic()
         own, rows = self.handover.lease.argument, self.controller.rows
         if not native.may_command_once(own, rows, now):
             return False
-        published, message = True, b""
+        message, failure = b"", None
         try:
             message = self.command.publish()
         except RCLError as error:
-            published = False
             failure = error
-        noted = self.command.torque, self.applied.arrays, now
-        native.commanded_once(self.shared.argument, own, rows, *noted, published)
-        if published:
+        noted = self.command.torque, self.applied.arrays, now, failure is None
+        native.commanded_once(self.shared.argument, own, rows, *noted)
+        if failure is None:
             self.on_published(message, now)
         else:
             self._say_unpublished(failure)
         return True
 
-    def _record(self, began_at: float, missed: int) -> None:
+    def record(self, began_at: float, missed: int) -> None:
         """Counts a tick; see `native_loop.count`. `began_at`: steady clock [s]."""
         duration, statistics = time.monotonic() - began_at, self.statistics.arrays
         of_state = self.states.arrays.intake, duration, missed
@@ -297,12 +324,12 @@ class ArmLoop(ABC):
         """A message could not be taken, as rcl says: that is as if it had not come."""
         self.log.say("error", "untaken", f"a message was not taken, and is lost: {error}")
 
-    def _refusal(self) -> Exception:
+    def refusal(self) -> Exception:
         """Why the last step of machine code has refused a state."""
         outcome = self.shared.outcome
         return self.controller.refusal(outcome, *self.state, self.command.torque)
 
-    def _is_ignored(self, error: ControllerError) -> bool:
+    def is_ignored(self, error: ControllerError) -> bool:
         """Logs why a step was refused; whether the state is ignored: else the torque is the gravity
         torque, or what is nearest to it."""
         if isinstance(error, TorqueError):
@@ -347,22 +374,24 @@ class ArmLoop(ABC):
         """True if machine code may answer the next state."""
         return bool(
             self._table is not None
-            and not self._stopping
+            and not self.stopping
             and self.states.begun
             and self.handover.commanding
             and not self.shared.interruptions
-            and self.is_usual()
+            and self._commander.is_usual()
         )
 
-    def run_natively(self) -> tuple[int, Taken | None]:
-        """Answers states by machine code, in place of a wait for the next state; returns the reason
-        for which it has ended, and the message that Python has to interpret. Messages that rcl did
-        not take or publish are logged."""
+    def run_natively(self) -> tuple[int | None, Taken | None]:
+        """Answers states by machine code, if that is possible, in place of a wait for the next
+        state; returns the reason for which it has ended, None if it has not begun, and the message
+        that Python has to interpret. Messages that rcl did not take or publish are logged."""
         shared, states, table = self.shared, self.states, self._table
         unpublished = self.unpublished
+        if table is None or not self.may_run_natively():
+            return None, None
         with self.lock:
-            if table is None or not self.may_run_natively():
-                return native.REQUESTED, None
+            if not self.may_run_natively():  # any more
+                return None, None
             controller = self.controller
             loop, own, of_step, of_states, tau = self._arrays
             arrays = (

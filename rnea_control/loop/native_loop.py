@@ -49,7 +49,7 @@ ADMITTED = 5  # the state may be answered, by a torque of Python
 PAUSED = 6  # the loop was away, and a fresh joint state has to show for how long
 NO_TORQUE = 7  # none is due
 NOT_MISSING = 8  # the next state is not overdue
-IGNORED = 9  # Python has ignored the state
+IGNORED = 9  # there is no state, or none of use
 # Further reasons for which `run` ends.
 REQUESTED = 10  # a thread wants the loop to stop
 COMMANDED = 11  # another node commands the arm
@@ -57,11 +57,11 @@ FAILED = 12  # rcl did not take a message, or did not publish the command
 NOTHING_UNUSUAL = 13  # no message beside the states needs a decision of Python
 
 # Results of `look_at`, from the bytes of a state.
-USUAL = 0
-FOREIGN = 1  # from another publisher, with other names, or invalid
-JUMPED = 2  # its stamp does not follow the last one closely
-REPEATED = 3  # repeats the last state, which has no information
-LATE = 4  # repeats the last state, and a new one is overdue
+USUAL = 20
+FOREIGN = 21  # from another publisher, with other names, or invalid
+JUMPED = 22  # its stamp does not follow the last one closely
+REPEATED = 23  # repeats the last state, which has no information
+LATE = 24  # repeats the last state, and a new one is overdue
 
 # Kinds of subscriptions beside the joint states.
 STOP = 0  # emergency stops
