@@ -3,6 +3,7 @@ allocates."""
 
 from __future__ import annotations
 
+import time
 from array import array
 
 import numpy as np
@@ -42,7 +43,7 @@ def tables() -> list[Table]:
     state.header.stamp.sec = 1000
     data = serialize_message(state)
     loop.start()
-    loop.tick(data)
+    loop.ticks.tick(data)
     target = [Waypoint(10.0, np.array(START) + 0.1, np.zeros(7), np.zeros(7))]
     controller.follow(0.0, target, 0.0)
     decoder = StateIntake(PANDA_JOINTS, 0.1)
@@ -58,8 +59,8 @@ def tables() -> list[Table]:
         "Controller.step": (controller.step, (0.0, q_measured, v_measured, command.torque)),
         "encode": (command.publish, ()),
         "bytes to bytes": (bytes_to_bytes, ()),
-        "record statistics": (loop.statistics.record, (1e-5, 1e-4, 1e-6, 1e-3)),
-        "ControlLoop.tick": (loop.tick, (data,)),
+        "record statistics": (loop.arm_loop.record, (time.monotonic(), 0)),
+        "ControlLoop.tick": (loop.ticks.tick, (data,)),
     }
     times = medians(functions)
     table = Table("The bare tick, bytes to bytes, panda, 7 joints", ("part", "us"))

@@ -20,7 +20,6 @@ from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
-from rnea_control.loop import native_loop as native
 from rnea_control.loop.handover import Handover, HandoverTimes
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
@@ -158,14 +157,12 @@ class Twin:
         loop = self.loop
         with self.clocks():
             loop.start("guarding")
-            loop.handover.start(self.script.now, alone=True)
+            loop.arm_loop.handover.start(self.script.now, alone=True)
             for self.given in range(states):
                 actions(self, self.given)
                 taken = self.script.next(loop.controller)
-                if taken is None:
-                    loop.hear_nothing()
-                if taken is None or not loop.tick(*taken):
-                    loop.watch()
+                if taken is None or not loop.ticks.tick(*taken):
+                    loop.ticks.watch()
                 self.told()
 
     def natively(
@@ -183,34 +180,32 @@ class Twin:
         """
         table = FakeTable(self, actions, states, meanwhile)
         loop = self.loop
-        loop._table = table
+        loop.arm_loop._table = table
         loop.controller.post = loop.controller.serve  # one thread does it all
         with self.clocks():
             loop.start("guarding")
-            loop.handover.start(self.script.now, alone=True)
+            loop.arm_loop.handover.start(self.script.now, alone=True)
             while self.given < states:
                 taken = None
-                if loop.may_run_natively():
-                    reason, taken = loop.run_natively()
-                    if reason in native.STEPPED:
-                        loop.after_native(reason)
+                if loop.arm_loop.may_run_natively():
+                    verdict, taken = loop.arm_loop.run_natively()
+                    loop.ticks.act(verdict)
                     loop.attend()
                     if table.pending:
-                        loop.shared.interruptions = 0
+                        loop.arm_loop.shared.interruptions = 0
                         table.pending, table.acted = False, True
                         actions(self, self.given)
                     elif taken is None and self.given < states:
-                        loop.watch()
+                        loop.ticks.watch()
                 else:
                     table.advance(act=True)
                     taken = table.waiting
                     if taken is None:
-                        loop.hear_nothing()
-                        loop.watch()
-                if taken is not None and not loop.tick(*taken):
-                    loop.watch()
+                        loop.ticks.watch()
+                if taken is not None and not loop.ticks.tick(*taken):
+                    loop.ticks.watch()
                 self.told()
-        return loop.shared.ticks
+        return loop.arm_loop.shared.ticks
 
 
 class FakeTable:
@@ -260,10 +255,10 @@ class FakeTable:
         twin, nothing = self._twin, -1
         self.waiting = None
         if twin.given >= self._states:
-            twin.loop.shared.interruptions = 1
+            twin.loop.arm_loop.shared.interruptions = 1
             return nothing
         if not self.acted and acts(twin.given):
-            twin.loop.shared.interruptions = 1
+            twin.loop.arm_loop.shared.interruptions = 1
             self.pending = True
             return nothing
         self._meanwhile(twin, twin.given)

@@ -105,7 +105,7 @@ class LoopBench:
 
     def tick(self, nanoseconds: int, q=Q) -> bool:
         """Answers a state so long after the stamp 1000 s."""
-        return self.loop.tick(serialize_message(joint_state(1000 * 10**9 + nanoseconds, q)))
+        return self.loop.ticks.tick(serialize_message(joint_state(1000 * 10**9 + nanoseconds, q)))
 
 
 class Bench:
@@ -142,10 +142,10 @@ class Bench:
         """Waits until node and peer know of each other, both ways."""
         wait_for(
             lambda: (
-                self.node.loop.heard.publishers()
+                self.node.loop.arm_loop.heard.publishers()
                 and self.states.get_subscription_count()
                 and self.trajectories.get_subscription_count()
-                and self.node.loop.command.listeners()
+                and self.node.loop.arm_loop.command.listeners()
                 and self.node.count_subscribers(self.topic)
             ),
             self.spin,
@@ -188,7 +188,7 @@ class Bench:
         assert self._take(self.changed).successful
         self.changed.clear()
         for publisher in super(ControllerNode, self.node).publishers:
-            if publisher.topic_name == self.node.loop.command.topic:
+            if publisher.topic_name == self.node.loop.arm_loop.command.topic:
                 publisher.wait_for_all_acked()
         for _ in range(50):  # commands on their way
             self.executor.spin_once(timeout_sec=0.0)
@@ -207,21 +207,21 @@ class Bench:
     def answer(self, *arguments, **keywords) -> np.ndarray:
         """The command that answers a state."""
         loop = self.node.loop
-        count, ticks = len(self.commands), loop.statistics.ticks
+        count, ticks = len(self.commands), loop.arm_loop.statistics.ticks
         self.state(*arguments, **keywords)
-        wait_for(lambda: loop.statistics.ticks > ticks, self.spin)
+        wait_for(lambda: loop.arm_loop.statistics.ticks > ticks, self.spin)
         wait_for(lambda: len(self.commands) > count, self.spin)
-        wait_for(lambda: np.array_equal(self.commands[-1], loop.command.torque), self.spin)
+        wait_for(lambda: np.array_equal(self.commands[-1], loop.arm_loop.command.torque), self.spin)
         return self.commands[-1]
 
     def refusal(self, *arguments, **keywords) -> str:
         """Why the node refuses a state, which it does not answer."""
         loop = self.node.loop
-        ticks, loop.refused = loop.statistics.ticks, ""
+        ticks, loop.ticks.refused = loop.arm_loop.statistics.ticks, ""
         self.state(*arguments, **keywords)
-        wait_for(lambda: loop.refused, self.spin)
-        assert loop.statistics.ticks == ticks
-        return loop.refused
+        wait_for(lambda: loop.ticks.refused, self.spin)
+        assert loop.arm_loop.statistics.ticks == ticks
+        return loop.ticks.refused
 
     def send(self, message: JointTrajectory) -> bool:
         """Sends a trajectory; whether the controller follows it."""

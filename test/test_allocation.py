@@ -206,7 +206,7 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
     def tick() -> None:
         nonlocal count
         count += 1
-        loop.tick(data, count)
+        loop.ticks.tick(data, count)
 
     assert_keeps_nothing(tick, 2_000, LESS_THAN_AN_ARRAY)
-    assert loop.statistics.ticks == count and not loop.fault
+    assert loop.arm_loop.statistics.ticks == count and not loop.fault

@@ -493,8 +493,13 @@ class Controller(StepRows):
                 the nearest torque to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        self._step(t, q, v, tau, False)
-        return self.tell() if self._motions.found or self._motions.are_unread else ()
+        return self.findings_of(self._step(t, q, v, tau, False))
+
+    def findings_of(self, outcome: int) -> Sequence[Ending]:
+        """Findings of `tell` after a step with this result, below BAD_STATE of step.py."""
+        if outcome > step.SATURATED or self._motions.found or self._motions.are_unread:
+            return self.tell()
+        return ()
 
     def tell(self) -> Sequence[Ending]:
         """Findings of the steps since the last call, steps of machine code included: why motions

@@ -13,7 +13,6 @@ from rnea_control.control.belief import believe
 from rnea_control.control.laws import Friction, Model
 from rnea_control.control.layout import State
 from rnea_control.control.motion import Motion
-from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.references import Reference
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
@@ -122,21 +121,11 @@ class StepRows:
     def in_force(self, torque: FloatArray | float) -> None:
         self.rows.command[:] = torque
 
-    def withdraw(self) -> None:
-        """Takes back the torques of the last step, as they were not published: the torques before
-        them are in force."""
-        self.rows.command = self.rows.previous_command
-
     def repeats(self, t: float) -> bool:
         """True if the predicted arm has been at rest for LONGEST_REPEAT. Its torque is not
         commanded again then: the hardware keeps it, and hardware that restarts elsewhere must not
         get it. Call before `predict`: a torque that is not sent is not in force."""
         return bool(t - self.rows.rests_since > LONGEST_REPEAT)
-
-    def limit_rate_step(self, elapsed: float) -> None:
-        """Bounds the time that the rate limit counts in the next step, [s]: for a state whose stamp
-        is further from the last stamp than it can be."""
-        self.rows.rate_step = min(elapsed, LONGEST_RATE_STEP)
 
 
 @dataclass(frozen=True)

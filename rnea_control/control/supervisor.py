@@ -7,7 +7,7 @@ and no locks: its caller passes the time, and calls it from one thread at a time
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.controller import STILL_FROZEN, Controller, Recorded
 from rnea_control.control.miswiring import NONE, explain
 from rnea_control.control.mode import Event, Machine, Mode
+from rnea_control.control.motion import Ending
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TorqueError
@@ -96,9 +97,20 @@ class Supervisor(Machine):
         return int(self.controller.arm.gaps)
 
     @property
+    def steps(self) -> bool:
+        """True if a step of the controller alone answers a state, and `note_step` follows."""
+        return self.mode not in mode.UNUSUAL
+
+    @property
+    def predicts(self) -> bool:
+        """True if a torque is commanded while states are missing."""
+        return self.mode in (*mode.HAS_ARM, Mode.POWERLESS)
+
+    @property
     def steady(self) -> bool:
-        """True if each credible state is answered by a step of the controller."""
-        return self.mode not in mode.UNUSUAL and self.state_period.is_known
+        """True if each credible state is answered by a step, and the period of the states is
+        known."""
+        return self.steps and self.state_period.is_known
 
     def activate(self, reason: str = "for joint_states") -> None:
         """Starts with the next state that allows it; the reason names the missing condition."""
@@ -157,6 +169,11 @@ class Supervisor(Machine):
         except ControllerError as error:
             self.refuse_step(error, t, q, v)
             raise
+        self.note_step(t, q, v, found)
+        return True
+
+    def note_step(self, t: float, q: FloatArray, v: FloatArray, found: Sequence[Ending]) -> None:
+        """Handles a step that has answered a state, with its findings; see `steps`."""
         self._bad_in_row = 0
         if self.state_period.measure(t, v):
             noise, model = self.state_period.velocity_noise, self.controller.model
@@ -165,7 +182,6 @@ class Supervisor(Machine):
             if objection := self._objection():
                 self.fail(objection, t, q, v, law_failed=True)
         self.follow_up(found)
-        return True
 
     def refuse_step(self, error: Exception, t: float, q: FloatArray, v: FloatArray) -> None:
         """Handles a step that has refused a state, or found no torque for it."""
@@ -368,7 +384,7 @@ class Supervisor(Machine):
         Raises:
             TorqueError: the control law gives no finite torque; `tau` is to be commanded.
         """
-        if self.mode not in (*mode.HAS_ARM, Mode.POWERLESS):
+        if not self.predicts:
             return False
         self.controller.predict(t, tau)
         return True

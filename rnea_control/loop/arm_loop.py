@@ -1,7 +1,8 @@
-"""`ArmLoop`: base class of the loops of controller and sentinel.
+"""`ArmLoop`: the loop of controller and sentinel, and its thread.
 
 A loop takes joint states, computes torques, and commands them while it owns the arm: by machine
-code (native_loop.py) as long as states are usual ones, and else in Python.
+code (native_loop.py) as long as states are usual ones. Its `Commander` decides about all others,
+and calls the loop for the answers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -24,10 +25,11 @@ from rnea_control.control import Controller
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.jit.linking import barrier
 from rnea_control.loop import native_loop as native
+from rnea_control.loop.commander import Commander
 from rnea_control.loop.handover import Handover
 from rnea_control.loop.loop_records import AppliedTorque, DeferredLog, LoopStatistics
 from rnea_control.loop.loop_state import LoopState
-from rnea_control.loop.state_intake import StateIntake
+from rnea_control.loop.state_intake import StateIntake, sender
 from rnea_control.messages.cdr import decoding
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.raw_subscription import RawSubscription
@@ -37,16 +39,14 @@ from rnea_control.ros.real_time import RealTime
 
 
 class ArmLoop:
-    """Base class of a loop.
+    """A loop.
 
     One thread answers states. Other threads change the loop between two ticks, while they hold
     `lock`, or while it is `paused`. Machine code does not hold the lock; it serves requests to the
     controller between two ticks.
 
-    A subclass has `answer_next`, which answers the next state, or the states that machine code
-    answers, or their absence; and `fail`, which ends the loop after a bug in this program.
-
     Args:
+        commander: decides what machine code does not decide.
         controller: computes the torques.
         command: publishes the torques.
         handover: decides whether this loop or another node commands the arm.
@@ -66,15 +66,20 @@ class ArmLoop:
         heard: subscription to the joint states, once it exists.
         names_publishers: true if messages carry the GID of their publisher.
         log: messages of the ticks.
+        on_published: called with each command of Python that was published, and the time then [s].
+        stopping: True if the thread is to end; may be set.
         failure: traceback of the bug that ended the loop; empty without one.
     """
 
     heard: RawSubscription
     names_publishers = True
     failure = ""
+    stopping = False
+    on_published: Callable[[bytes, float], object] = staticmethod(lambda message, now: None)
 
     def __init__(
         self,
+        commander: Commander,
         controller: Controller,
         command: Command,
         handover: Handover,
@@ -83,6 +88,7 @@ class ArmLoop:
         clock: Clock,
         logger: Any,
     ) -> None:
+        self._commander = commander
         self.controller, self.command, self.handover = controller, command, handover
         self.states = StateIntake(controller.model.joint_names, silence)
         self.statistics = LoopStatistics()
@@ -99,7 +105,6 @@ class ArmLoop:
         self._table: RclTable | None = None  # None where machine code may not answer states
         self._ticks_before = 0  # value of `shared.ticks` when machine code began last
         self._thread: threading.Thread | None = None
-        self._stopping = False
         controller.post = partial(native.post, self.shared, controller.serve)
         self.consistent = partial(native.consistent, self.shared)
         self.look_at_clock()
@@ -114,9 +119,17 @@ class ArmLoop:
         """Speed of the fastest joint in the last state, [rad/s] or [m/s]."""
         return float(np.abs(self.states.v).max())
 
-    def is_usual(self) -> bool:
-        """True if a usual state needs no decision of Python."""
-        return True
+    @property
+    def now(self) -> float | None:
+        """Stamp of the last state minus that of the first [s]; None before the first state."""
+        return self.states.time if self.states.begun else None
+
+    def reset(self) -> None:
+        """Forgets all states, and the statistics."""
+        self.states.reset()
+        self.shared.published_at = math.nan
+        self.failure, self.statistics, self.shared.ticks = "", LoopStatistics(), 0
+        self.look_at_clock()
 
     # Its thread.
 
@@ -152,19 +165,19 @@ class ArmLoop:
         """Answers states in a thread of its own until `end`; returns once that is set up. An
         exception in it is a bug, and the loop fails: motors must not keep a moving arm's torque."""
         ready = threading.Event()
-        self._stopping = False
+        self.stopping = False
 
         def run() -> None:
             try:
                 real_time.enter_thread()
                 ready.set()
-                while not self._stopping:
-                    self.answer_next()
+                while not self.stopping:
+                    self._commander.answer_next(*self.run_natively())
             except Exception:
                 ready.set()
                 self.failure = f"the {name} has failed:\n{traceback.format_exc()}"
                 self.log.say("fatal", "failure", self.failure)
-                self.fail(self.failure)
+                self._commander.fail(self.failure)
 
         self._thread = threading.Thread(target=run, name=name)
         self._thread.start()
@@ -173,7 +186,7 @@ class ArmLoop:
     def end(self) -> None:
         """Returns when the thread has ended, if there is one."""
         with self.paused():
-            self._stopping = True
+            self.stopping = True
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -189,57 +202,110 @@ class ArmLoop:
         """Brings `system_time` up to date."""
         self.shared.system_time = not self._clock.ros_time_is_active
 
-    def _take(
-        self, state: bytes, count: int | None, publisher: bytes | None, now: float
-    ) -> tuple[int, float]:
-        """Takes a state in; returns its stamp [ns], and its age [s], NaN where that is not known.
-        Arguments and errors as of `StateIntake.take`."""
-        with decoding("joint_states"):
-            stamp = self.states.take(state, count, publisher, now)
-        clock = time.time_ns() if self.system_time else self._clock.now().nanoseconds
-        if stamp == 0:  # some hardware does not set it
-            return clock, math.nan
-        return stamp, (clock - stamp) * 1e-9
+    def answer(
+        self, state: bytes, count: int | None, publisher: bytes | None, now: float, steps: bool
+    ) -> int:
+        """Answers a state by `native_loop.answer`; returns its verdict. About an unusual state this
+        function decides, and the second half of that function answers it.
 
-    def _time_after_jump(self, gap: float) -> float:
-        """Time of a state whose stamp is not soon after the last one [s]: it goes on from where it
-        is, whatever the clock of the stamps does; in simulated time by `gap` [s], within bounds."""
-        t = max(self.states.time, self.controller.time)
-        return t if self.system_time else t + min(max(gap, 0.0), self._longest_step)
+        Args:
+            state: serialized JointState.
+            count: sequence number of the message; None if unknown.
+            publisher: GID of the publisher; None if unknown.
+            now: arrival by the steady clock [s].
+            steps: False if Python decides about the torque.
+
+        Returns:
+            The verdict. After REPEATED the state is to be ignored. After JUMPED the state is
+            decoded, and the commander may pass its time to `answer_at`.
+
+        Raises:
+            OtherJoints, AnothersState, CdrError, JointStateError: see `StateIntake.take`.
+        """
+        states, shared, verdict = self.states, self.shared, native.UNUSUAL
+        clock = time.time_ns() if shared.system_time else self._clock.now().nanoseconds
+        if states.layouts:
+            message = states.put(state), *sender(count, publisher), clock, now
+            verdict = native.answer_once(*self._arrays, *message, steps)
+        if verdict != native.UNUSUAL:
+            states.message = state
+            return verdict
+        with decoding("joint_states"):
+            stamp = states.take(state, count, publisher, now)
+        native.note_stamp(shared, stamp, clock)
+        look = native.judge_once(shared.argument, states.arrays, self.controller.predicting, now)
+        if look in (native.JUMPED, native.REPEATED):
+            return int(look)
+        return self.answer_at(math.nan, now, steps)
+
+    def answer_at(self, t: float, now: float, steps: bool) -> int:
+        """Answers the state that was decoded last, at time `t` [s], or by its stamp if `t` is NaN;
+        returns the verdict. Other arguments: see `answer`."""
+        return int(native.resolve_once(*self._arrays, t, now, steps))
 
     @property
-    def _longest_step(self) -> float:
-        """A longer step from stamp to stamp is a jump of their clock [s]."""
-        return self.shared.state_timeout
+    def jump(self) -> float:
+        """Time from the stamp of the state before to that of the state decoded last [s]."""
+        return self.states.gap(self.shared.stamp)
 
-    def _place(self, stamp: int, now: float, time: float, last: FloatArray) -> bool:
-        """As `native_loop.place`; `last`: positions of the state before, shape (nv,)."""
-        states, moved = self.states, bool((self.states.q != last).any())
-        return bool(native.place(self.shared, states.intake, stamp, now, time, moved))
+    def time_after_jump(self) -> float:
+        """Time of a state after JUMPED [s]: it goes on from where it is, whatever the clock of the
+        stamps does; in simulated time by `jump`, within bounds."""
+        t = max(self.states.time, self.controller.time)
+        longest = self.shared.state_timeout
+        return t if self.system_time else t + min(max(self.jump, 0.0), longest)
 
-    def _limit_rate(self, t: float, now: float) -> None:
-        """Has the rate limit count no more time for the step at `t` than has passed at `now`, [s];
-        see `native_loop.rate_time`."""
-        if self.system_time:
-            dt = max(t - self.controller.time, 0.0)
-            self.controller.limit_rate_step(native.rate_time(self.shared, now, dt))
+    def limit_rate(self, now: float) -> None:
+        """Limits the time that the rate limit counts for an answer to the last state; see
+        `native_loop.limit_rate`."""
+        native.limit_rate(self.shared, self.controller.rows, self.states.time, now)
 
-    def _publish(self) -> bool:
+    def answer_nothing(self, now: float, refused: bool, longest: float, steps: bool) -> int:
+        """Computes torques for a predicted state where states are missing; returns the verdict. See
+        `native_loop.answer_nothing`."""
+        return int(native.answer_nothing_once(*self._arrays, now, refused, longest, steps))
+
+    def step(self, now: float, predicted: bool) -> int:
+        """Computes torques for the last state, or for the state that is predicted for `now` [s];
+        returns the verdict, ANSWERED or REFUSED."""
+        rows, (t, q, v) = self.controller.rows, self.state
+        if predicted:
+            t += now - self.states.came_at
+            q, v = rows.predicted_position, rows.predicted_velocity
+        of_state = t, q, v, self.command.torque, predicted, now
+        outcome = native.step_once(self.shared.argument, self.controller.arrays, *of_state)
+        return native.ANSWERED if native.gives_torque(outcome) else native.REFUSED
+
+    @property
+    def _arrays(self) -> tuple[Any, ...]:
+        """Arrays that kernels change in a tick."""
+        of_loop = self.shared.argument, self.handover.lease.argument
+        return *of_loop, self.controller.arrays, self.states.arrays, self.command.torque
+
+    def publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
         now = time.monotonic()
-        if not self.handover.may_answer(now):
-            self.controller.withdraw()
+        own, rows = self.handover.lease.argument, self.controller.rows
+        if not native.may_command_once(own, rows, now):
             return False
+        message, failure = b"", None
         try:
             message = self.command.publish()
         except RCLError as error:
-            self.shared.unpublished += 1
-            self.controller.withdraw()
-            self._say_unpublished(error)
-            return True
-        native.sent(self.shared, self.handover.lease, now)
-        self.note_command(message, now)
+            failure = error
+        noted = self.command.torque, self.applied.arrays, now, failure is None
+        native.commanded_once(self.shared.argument, own, rows, *noted)
+        if failure is None:
+            self.on_published(message, now)
+        else:
+            self._say_unpublished(failure)
         return True
+
+    def record(self, began_at: float, missed: int) -> None:
+        """Counts a tick; see `native_loop.count`. `began_at`: steady clock [s]."""
+        duration, statistics = time.monotonic() - began_at, self.statistics.arrays
+        of_state = self.states.arrays.intake, duration, missed
+        native.count_once(self.shared.argument, statistics, *of_state)
 
     @property
     def unpublished(self) -> int:
@@ -258,17 +324,12 @@ class ArmLoop:
         """A message could not be taken, as rcl says: that is as if it had not come."""
         self.log.say("error", "untaken", f"a message was not taken, and is lost: {error}")
 
-    def note_command(self, message: object, now: float) -> None:
-        """This has just been published."""
-        if self.shared.has_efforts:
-            self.applied.note(self.command.torque, now)
-
-    def _refusal(self) -> Exception:
+    def refusal(self) -> Exception:
         """Why the last step of machine code has refused a state."""
         outcome = self.shared.outcome
         return self.controller.refusal(outcome, *self.state, self.command.torque)
 
-    def _is_ignored(self, error: ControllerError) -> bool:
+    def is_ignored(self, error: ControllerError) -> bool:
         """Logs why a step was refused; whether the state is ignored: else the torque is the gravity
         torque, or what is nearest to it."""
         if isinstance(error, TorqueError):
@@ -313,27 +374,29 @@ class ArmLoop:
         """True if machine code may answer the next state."""
         return bool(
             self._table is not None
-            and not self._stopping
+            and not self.stopping
             and self.states.begun
             and self.handover.commanding
             and not self.shared.interruptions
-            and self.is_usual()
+            and self._commander.is_usual()
         )
 
-    def run_natively(self) -> tuple[int, Taken | None]:
-        """Answers states by machine code, in place of a wait for the next state; returns the reason
-        for which it has ended, and the message that Python has to interpret. Messages that rcl did
-        not take or publish are logged."""
+    def run_natively(self) -> tuple[int | None, Taken | None]:
+        """Answers states by machine code, if that is possible, in place of a wait for the next
+        state; returns the reason for which it has ended, None if it has not begun, and the message
+        that Python has to interpret. Messages that rcl did not take or publish are logged."""
         shared, states, table = self.shared, self.states, self._table
         unpublished = self.unpublished
+        if table is None or not self.may_run_natively():
+            return None, None
         with self.lock:
-            if table is None or not self.may_run_natively():
-                return native.REQUESTED, None
+            if not self.may_run_natively():  # any more
+                return None, None
             controller = self.controller
+            loop, own, of_step, of_states, tau = self._arrays
             arrays = (
-                *(table.array, shared.array, self.kinds, self.handover.lease.array),
-                *(controller.arrays, controller.box.arrays, states.arrays, self.command.torque),
-                *(self.statistics.arrays, self.applied.arrays, self.stops, self._message),
+                *(table.array, loop, self.kinds, own, of_step, controller.box.arrays, of_states),
+                *(tau, self.statistics.arrays, self.applied.arrays, self.stops, self._message),
             )
             self._ticks_before = shared.ticks
             # Also the end of a motion that Python has begun is reported.
@@ -344,7 +407,7 @@ class ArmLoop:
             barrier()
             shared.runs = False
         which = shared.newest
-        if shared.ticks != self._ticks_before or reason in native.STEPPED:
+        if shared.ticks != self._ticks_before or reason in (native.YIELDED, native.REFUSED):
             states.message = table.taken(which).data
         if reason == native.FAILED:
             error = last_error(shared.answer)

@@ -21,7 +21,6 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray, RecordArray
 from rnea_control.jit.group import group
 from rnea_control.jit.inlining import inlined
-from rnea_control.jit.kernel import kernel
 from rnea_control.jit.record import Record
 
 BINS_PER_DECADE = 100
@@ -113,12 +112,6 @@ class LoopStatistics:
         """How many states were answered: each has a duration."""
         return int(self.histograms[TICK_DURATION].sum())
 
-    def record(
-        self, duration: float, age: float, interval: float, period: float, missed: int = 0
-    ) -> None:
-        """See the function of that name."""
-        _record(self.arrays, duration, age, interval, period, missed)
-
     def since(self, earlier: LoopStatistics) -> LoopStatistics:
         """The records since an earlier copy; the largest values are edges of bins."""
         difference = LoopStatistics()
@@ -190,29 +183,22 @@ def record(
         counts.late += 1
 
 
-_record = kernel("void(StatisticsArrays, f8, f8, f8, f8, i8)")(record)
-
-
 class AppliedTorque:
     """The last commands, to find the one that the robot has applied.
 
     Hardware in simulation, and some drives, report the commanded torque as measured effort. One
-    thread calls `note`, a different thread `age`.
+    thread has kernels call `note`, a different thread calls `age`.
 
     Args:
         joints: how many there are.
 
     Attributes:
-        arrays: for machine code that notes, as the function does.
+        arrays: for kernels that call `note`.
     """
 
     def __init__(self, joints: int) -> None:
         torques, times = np.full((REMEMBERED, joints), math.nan), np.full(REMEMBERED, math.nan)
         self.arrays = AppliedArrays(torques, times, np.zeros(1, dtype=np.int64))
-
-    def note(self, torque: FloatArray, now: float) -> None:
-        """A torque is commanded; `now` by the steady clock, [s]. Allocates nothing."""
-        _note(self.arrays, torque, now)
 
     def age(self, efforts: FloatArray, seen_at: float) -> float:
         """How long before `seen_at` these efforts were commanded last, [s]; NaN if they were not.
@@ -234,9 +220,6 @@ def note(arrays: AppliedArrays, torque: FloatArray, now: float) -> None:
         arrays.torques[row, j] = torque[j]
     arrays.times[row] = now
     arrays.place[0] = (row + 1) % arrays.times.shape[0]
-
-
-_note = kernel("void(AppliedArrays, f8[::1], f8)")(note)
 
 
 class DeferredLog:

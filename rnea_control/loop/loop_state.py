@@ -23,6 +23,12 @@ class LoopState(Record):
     answer: int = 0  # return code of the last call of rcl
     outcome: int = 0  # result of the last step
 
+    # The last joint state.
+    look: int = 0  # result of `look_at`
+    stamp: int = 0  # its stamp, or the clock where it has none [ns]
+    age: float = 0.0  # its age on arrival [s]; NaN where it has no stamp
+    advanced: bool = False  # time has advanced by it
+
     # Read by machine code.
     system_time: bool = False  # the steady clock shows when joint states are missing
     has_efforts: bool = False  # joint states have efforts

@@ -1,11 +1,16 @@
 """The ticks of a loop as machine code, and requests of Python between two ticks.
 
-`run` waits for joint states, takes and decodes them, steps, publishes and counts, without the
-interpreter's lock, as long as each state is a usual one. It ends at any other state, whose bytes
-Python then interprets. It performs no allocation.
+A tick is decided by four functions, whoever calls them:
 
-`answer` and `answer_nothing` decide about a state, and about its absence; `run` adds the calls of
-rcl.
+- `answer`: from the bytes of a joint state to torques;
+- `answer_nothing`: torques for a predicted state, where states are missing;
+- `may_command` and `commanded`: before and after the torques are published;
+- `count`: the statistics of the tick.
+
+Each returns a verdict. `run` calls them in a loop without the interpreter's lock, and adds the
+calls of rcl: it waits, takes and publishes. It ends where Python has to decide. The ticks of Python
+(arm_loop.py) call the same functions as kernels, `answer_once` and others, and interpret the same
+verdicts. Nothing here allocates.
 """
 
 from __future__ import annotations
@@ -34,20 +39,29 @@ from rnea_control.messages.cdr import HEADER, LITTLE_ENDIAN, goes_to
 from rnea_control.messages.joint_state import decode_state
 from rnea_control.ros import rcl_calls as rcl
 
-# Reasons for which `run` ends.
-REQUESTED = 0  # a thread wants the loop to stop
-UNUSUAL = 1  # a state that Python has to interpret
-SILENT = 2  # joint states are missing for long, or the lease allows no command meanwhile
-YIELDED = 3  # the arm belongs to the other side now
-REFUSED = 4  # a step refused a state
-COMMANDED = 5  # another node commands the arm
-FAILED = 6  # rcl did not take a message, or did not publish the command
-STEPPED = (YIELDED, REFUSED)  # reasons after which the last state was stepped
-# Verdicts of `answer` and `answer_nothing` beside these.
-ANSWERED = 7  # there is a torque to publish
-NO_TORQUE = 8
-NOT_MISSING = 9  # the next state is not overdue
-NOTHING_UNUSUAL = 10  # the messages beside the states need no decision of Python
+# Verdicts of `answer` and `answer_nothing`. `run` ends with the first four.
+YIELDED = 0  # the arm is not this loop's
+UNUSUAL = 1  # Python has to decide about the state; `loop.look` says why
+SILENT = 2  # joint states are missing for long
+REFUSED = 3  # a step refused a state, or found no finite torque; `loop.outcome` says why
+ANSWERED = 4  # there is a torque to publish, from a step with the result `loop.outcome`
+ADMITTED = 5  # the state may be answered, by a torque of Python
+PAUSED = 6  # the loop was away, and a fresh joint state has to show for how long
+NO_TORQUE = 7  # none is due
+NOT_MISSING = 8  # the next state is not overdue
+IGNORED = 9  # there is no state, or none of use
+# Further reasons for which `run` ends.
+REQUESTED = 10  # a thread wants the loop to stop
+COMMANDED = 11  # another node commands the arm
+FAILED = 12  # rcl did not take a message, or did not publish the command
+NOTHING_UNUSUAL = 13  # no message beside the states needs a decision of Python
+
+# Results of `look_at`, from the bytes of a state.
+USUAL = 20
+FOREIGN = 21  # from another publisher, with other names, or invalid
+JUMPED = 22  # its stamp does not follow the last one closely
+REPEATED = 23  # repeats the last state, which has no information
+LATE = 24  # repeats the last state, and a new one is overdue
 
 # Kinds of subscriptions beside the joint states.
 STOP = 0  # emergency stops
@@ -139,30 +153,31 @@ def spend_rate_time(loop: LoopState) -> None:
 
 
 @inlined
-def sent(loop: LoopState, own: Lease, now: float) -> None:
-    """The torque of the last step was published at `now`: it is in force, and renews the lease."""
-    lease.answered(own, now)
-    loop.published_at = now
-    spend_rate_time(loop)
+def limit_rate(loop: LoopState, state: State, t: float, now: float) -> None:
+    """On hardware the rate limit of the next torque, for a state at time `t`, counts no more time
+    than has passed at `now`, [s]."""
+    if loop.system_time:
+        dt = rate_time(loop, now, max(t - state.last_time, 0.0))
+        state.rate_step = min(dt, LONGEST_RATE_STEP)
 
 
 @inlined
-def place(
-    loop: LoopState, intake: Intake, stamp: int, now: float, time: float, moved: bool
-) -> bool:
-    """Places the state that was taken last in time; returns true if time advances by it. In
+def place(loop: LoopState, states: IntakeArrays, stamp: int, now: float, time: float) -> None:
+    """Places the state that was taken last in time; `loop.advanced` says if time advances by it. In
     simulated time it does while the arm moves, though the stamps are late.
 
     Args:
         stamp: stamp of the state [ns].
         now: arrival of the state by the steady clock [s].
         time: time of the state [s]; NaN: by its stamp.
-        moved: true if a joint is at another position than in the state before.
     """
+    intake = states.intake[0]
     gap = state_intake.gap(intake, stamp)
-    least = loop.period if not loop.system_time and (gap > 0.0 or moved) else 0
+    moves = not loop.system_time and (gap > 0.0 or state_intake.has_moved(states))
+    least = loop.period if moves else 0
     state_intake.place(intake, stamp, now, time, least)
-    return gap != 0.0 or least > 0
+    state_intake.keep_position(states)
+    loop.advanced = gap != 0.0 or least > 0
 
 
 @inlined
@@ -176,6 +191,38 @@ def measured_times(loop: LoopState, intake: Intake, age: float) -> tuple[float, 
 
 
 @inlined
+def may_command(own: Lease, state: State, now: float) -> bool:
+    """True if the torques of the last step may be published at once. They are not in force else."""
+    if lease.may_answer(own, now):
+        return True
+    withdraw(state)
+    return False
+
+
+@inlined
+def commanded(
+    loop: LoopState,
+    own: Lease,
+    state: State,
+    tau: FloatArray,
+    applied: AppliedArrays,
+    now: float,
+    published: bool,
+) -> None:
+    """The torques that `may_command` allowed at `now` were published: they are in force, and renew
+    the lease. Torques that rcl has not `published` are not in force."""
+    if not published:
+        loop.unpublished += 1
+        withdraw(state)
+        return
+    lease.answered(own, now)
+    loop.published_at = now
+    spend_rate_time(loop)
+    if loop.has_efforts:
+        note(applied, tau, now)
+
+
+@inlined
 def _command(
     calls: IntArray,
     loop: LoopState,
@@ -185,20 +232,13 @@ def _command(
     applied: AppliedArrays,
 ) -> bool:
     """Publishes the torques of the last step if this loop still owns the arm; returns true if it
-    does. Torques that rcl does not publish are not in force."""
+    does."""
     now = rcl.monotonic(calls)
     loop.answer = rcl.OK
-    if not lease.may_answer(own, now):
-        withdraw(state)
+    if not may_command(own, state, now):
         return False
     loop.answer = rcl.publish(calls)
-    if loop.answer != rcl.OK:
-        loop.unpublished += 1
-        withdraw(state)
-        return True
-    sent(loop, own, now)
-    if loop.has_efforts:
-        note(applied, tau, now)
+    commanded(loop, own, state, tau, applied, now, loop.answer == rcl.OK)
     return True
 
 
@@ -209,15 +249,6 @@ def _tell(calls: IntArray, loop: LoopState, arm: Arm, state: State) -> None:
     if arm.findings != loop.findings_seen or (loop.under_way and not under_way):
         rcl.trigger(calls)
     loop.findings_seen, loop.under_way = arm.findings, under_way
-
-
-@inlined
-def _moved(state: State, q: FloatArray) -> bool:
-    """True if a joint is at another position than in the last measured state."""
-    moved = False
-    for j in range(q.shape[0]):
-        moved |= q[j] != state.last_position[j]
-    return moved
 
 
 @inlined
@@ -310,7 +341,13 @@ def _look_at_interpreter(loop: LoopState, arrays: StepArrays, now: float) -> Non
 
 
 @inlined
-def _step(
+def gives_torque(outcome: int) -> bool:
+    """True if a step with this result has filled in torques."""
+    return outcome < step.BAD_STATE or outcome == step.BAD_TORQUE
+
+
+@inlined
+def step_at(
     loop: LoopState,
     arrays: StepArrays,
     t: float,
@@ -319,14 +356,11 @@ def _step(
     tau: FloatArray,
     predicted: bool,
     now: float,
-) -> int:
-    """A step at time `t`; returns what `advance` does. On hardware the rate limit counts no more
-    time than has passed at `now`."""
-    state = arrays.state
-    if loop.system_time:
-        dt = rate_time(loop, now, max(t - state.last_time, 0.0))
-        state.rate_step = min(dt, LONGEST_RATE_STEP)
-    return step.advance(arrays, t, q, v, tau, predicted)
+) -> None:
+    """Fills `tau` by a step at time `t`, whose result is `loop.outcome`; see `step.advance`. `now`:
+    steady clock [s]."""
+    limit_rate(loop, arrays.state, t, now)
+    loop.outcome = step.advance(arrays, t, q, v, tau, predicted)
 
 
 @inlined
@@ -337,73 +371,136 @@ def answer_nothing(
     states: IntakeArrays,
     tau: FloatArray,
     now: float,
+    refused: bool,
+    longest: float,
+    steps: bool,
 ) -> int:
-    """No state waits at `now`. Fills `tau` for a predicted one if states have been missing for
-    `state_gap`, and it is time for a command.
+    """No usable state waits at `now`. Fills `tau` for a predicted one if states have been missing
+    for `state_gap`, and it is time for a command.
+
+    Args:
+        now: steady clock [s].
+        refused: true if the last state was refused: the next one is missing from then on.
+        longest: time without states after which Python decides [s].
+        steps: false if the arm gets no torque without states.
 
     Returns:
-        ANSWERED with the result of the step in `loop.outcome`; NO_TORQUE where states are missing
-        and it is too early for a command; NOT_MISSING; or SILENT where Python goes on.
+        NOT_MISSING; NO_TORQUE where states are missing, and no command is due; SILENT after
+        `longest`; YIELDED or PAUSED where the lease allows no command; or ANSWERED.
     """
     lease.hear_nothing(own, now)
     missing = now - states.intake[0].came_at
-    if not loop.system_time or missing <= loop.state_gap:
+    if not loop.system_time or not (refused or missing > loop.state_gap):
         return NOT_MISSING
-    if missing > loop.state_timeout or not lease.may_answer(own, now):
-        return SILENT
     if now - loop.predicted_at < loop.prediction_period:
         return NO_TORQUE
+    if missing > longest:
+        return SILENT
     loop.predicted_at = now
+    if not lease.may_answer(own, now):
+        return PAUSED if own.phase == lease.COMMANDING else YIELDED
     t = states.intake[0].time + missing
-    if t - arrays.state.rests_since > LONGEST_REPEAT:
+    rests = t - arrays.state.rests_since > LONGEST_REPEAT
+    if not steps or (rests and not refused):
         return NO_TORQUE
-    _begin(loop)
     q, v = arrays.state.predicted_position, arrays.state.predicted_velocity
-    loop.outcome = _step(loop, arrays, t, q, v, tau, True, now)
-    _end(loop)
+    step_at(loop, arrays, t, q, v, tau, True, now)
     return ANSWERED
+
+
+@inlined
+def note_stamp(loop: LoopState, stamp: int, clock: int) -> None:
+    """Notes the stamp of a state, and its age by the clock of the stamps, [ns]."""
+    loop.stamp, loop.age = stamp, (clock - stamp) * 1e-9
+    if stamp == 0:  # some hardware does not set it
+        loop.stamp, loop.age = clock, math.nan
+
+
+@inlined
+def judge(loop: LoopState, states: IntakeArrays, is_predicting: bool, now: float) -> int:
+    """Result of `look_at` for a decoded state of the followed publisher."""
+    intake = states.intake[0]
+    gap = state_intake.gap(intake, loop.stamp)
+    if not 0.0 <= gap <= loop.state_timeout:
+        return JUMPED
+    if gap > 0.0 or not intake.begun:
+        return USUAL
+    is_ignored = is_predicting
+    if loop.ignores_repeated:
+        is_ignored = loop.system_time or not state_intake.has_moved(states)
+    if is_ignored:
+        return REPEATED
+    return LATE if loop.system_time and now - intake.came_at > loop.state_gap else USUAL
 
 
 @inlined
 def look_at(
     loop: LoopState,
     states: IntakeArrays,
-    arrays: StepArrays,
+    is_predicting: bool,
     size: int,
-    publisher: tuple[int, int],
+    number: int,
+    publisher: tuple[bool, int, int],
     clock: int,
     now: float,
-) -> tuple[bool, int, float]:
-    """Decodes a message of joint states.
+) -> int:
+    """Decodes a message of joint states, and writes its stamp and its age into `loop`; returns what
+    is unusual about it.
 
     Args:
-        size: length of the message [bytes]; `states.data` has the message unless it is longer.
-        publisher: GID of its publisher, in two words.
-        clock: clock of the stamps [ns].
+        is_predicting: true if the last torques were for a predicted state.
+        size: length of the message [bytes].
+        number: sequence number of the message; -1 if unknown.
+        publisher: true if the GID of its publisher is known, and the GID in two words.
+        clock: clock of the stamps [ns]; negative if unknown.
         now: arrival by the steady clock [s].
-
-    Returns:
-        True if the message needs no decision of Python; stamp [ns]; age [s], NaN if unknown.
     """
-    intake, q = states.intake[0], states.rows[0]
-    state, is_predicting = arrays.state, arrays.arm[0].predicting
-    low, high = publisher
-    if size > states.data.shape[0] or not intake.gid_known:
-        return False, 0, 0.0
-    if low != intake.gid_low or high != intake.gid_high:
-        return False, 0, 0.0
+    known, low, high = publisher
+    if size > states.data.shape[0]:
+        return FOREIGN
+    if state_intake.is_another(states.intake[0], number, known, low, high):
+        return FOREIGN
     stamp = decode_state(states.data, size, states.pattern, states.indices, states.bits)
-    age = (clock - stamp) * 1e-9
-    if stamp == 0 and loop.system_time:  # some hardware does not set it
-        stamp, age = clock, math.nan
-    gap = state_intake.gap(intake, stamp)
-    if stamp <= 0 or not 0.0 <= gap <= loop.state_timeout:
-        return False, stamp, age
-    missing = loop.system_time and now - intake.came_at > loop.state_gap
-    tells_nothing = is_predicting or missing
-    if loop.ignores_repeated:
-        tells_nothing |= loop.system_time or not _moved(state, q)
-    return gap > 0.0 or not tells_nothing, stamp, age
+    if stamp < 0:
+        return FOREIGN
+    note_stamp(loop, stamp, clock)
+    if loop.stamp < 0:
+        return FOREIGN
+    return judge(loop, states, is_predicting, now)
+
+
+@inlined
+def resolve(
+    loop: LoopState,
+    own: Lease,
+    arrays: StepArrays,
+    states: IntakeArrays,
+    tau: FloatArray,
+    time: float,
+    now: float,
+    steps: bool,
+) -> int:
+    """The second half of `answer`: places the state with the stamp `loop.stamp`, and fills `tau` if
+    the lease allows that.
+
+    Args:
+        time: time of the state [s]; NaN: by its stamp.
+        now: arrival by the steady clock [s].
+        steps: see `answer`.
+    """
+    intake, q, v = states.intake[0], states.rows[0], states.rows[1]
+    place(loop, states, loop.stamp, now, time)
+    lease.hear_state(own, intake.time, now, float(state_intake.last_number(intake)))
+    if not lease.may_answer(own, now):
+        if own.phase != lease.COMMANDING:
+            return YIELDED
+        lease.hear_nothing(own, now)
+        return PAUSED
+    if not steps:
+        limit_rate(loop, arrays.state, intake.time, now)
+        return ADMITTED
+    step_at(loop, arrays, intake.time, q, v, tau, False, now)
+    return ANSWERED if gives_torque(loop.outcome) else REFUSED
 
 
 @inlined
@@ -413,43 +510,182 @@ def answer(
     arrays: StepArrays,
     states: IntakeArrays,
     tau: FloatArray,
-    stamp: int,
-    count: int,
-    publisher: tuple[int, int],
+    size: int,
+    number: int,
+    publisher: tuple[bool, int, int],
+    clock: int,
     now: float,
+    steps: bool,
 ) -> int:
-    """Answers a usual state: places it in time, and fills `tau` if the lease allows that.
+    """Answers a message of joint states: decodes it, places it in time, asks the lease, and fills
+    `tau` by a step.
 
     Args:
-        stamp: stamp of the state [ns].
-        count: sequence number of the message.
-        publisher: GID of its publisher, in two words.
+        size: length of the message [bytes]; `states.data` has the message unless it is longer.
+        number: sequence number of the message; -1 if unknown.
+        publisher: true if the GID of its publisher is known, and the GID in two words.
+        clock: clock of the stamps [ns]; negative if unknown.
         now: arrival by the steady clock [s].
+        steps: false if Python decides about the torque.
 
     Returns:
-        ANSWERED with the result of the step in `loop.outcome`, or NO_TORQUE: the loop was away, and
-        a state that is fresh must tell for how long.
+        UNUSUAL: nothing has changed. YIELDED or PAUSED: the lease allows no command. REFUSED: by
+        the step. ADMITTED without `steps`; else ANSWERED.
     """
-    intake, q, v = states.intake[0], states.rows[0], states.rows[1]
-    low, high = publisher
-    state_intake.follow(intake, count, True, low, high, now)
-    place(loop, intake, stamp, now, math.nan, _moved(arrays.state, q))
-    lease.hear_state(own, intake.time, now, float(count))
-    if not lease.may_answer(own, now):
-        lease.hear_nothing(own, now)
-        return NO_TORQUE
-    loop.outcome = _step(loop, arrays, intake.time, q, v, tau, False, now)
-    return ANSWERED
+    known, low, high = publisher
+    is_predicting = arrays.arm[0].predicting
+    loop.look = look_at(loop, states, is_predicting, size, number, publisher, clock, now)
+    if loop.look != USUAL:
+        return UNUSUAL
+    state_intake.follow(states.intake[0], number, known, low, high, now)
+    return resolve(loop, own, arrays, states, tau, math.nan, now, steps)
 
 
 @inlined
-def _count(
-    loop: LoopState, statistics: StatisticsArrays, intake: Intake, age: float, duration: float
+def _command_nothing(
+    calls: IntArray,
+    loop: LoopState,
+    own: Lease,
+    arrays: StepArrays,
+    states: IntakeArrays,
+    tau: FloatArray,
+    applied: AppliedArrays,
+    now: float,
+) -> int:
+    """Publishes a torque of `answer_nothing`; returns its verdict, or FAILED. Python logs that a
+    torque is not finite: SILENT."""
+    _begin(loop)
+    verdict = answer_nothing(loop, own, arrays, states, tau, now, False, loop.state_timeout, True)
+    _end(loop)
+    if verdict != ANSWERED:
+        return verdict
+    loop.answer = rcl.OK
+    if gives_torque(loop.outcome):
+        _command(calls, loop, own, arrays.state, tau, applied)
+    if loop.outcome >= step.BAD_STATE:
+        return SILENT
+    return ANSWERED if loop.answer == rcl.OK else FAILED
+
+
+@inlined
+def count(
+    loop: LoopState, statistics: StatisticsArrays, intake: Intake, duration: float, missed: int
 ) -> None:
-    """Counts a tick that took `duration` [s], for a state that was `age` [s] old at its begin."""
-    interval, age = measured_times(loop, intake, age)
-    record(statistics, duration, age + duration, interval, intake.period, intake.missed)
-    loop.ticks += 1
+    """Counts a tick that took `duration` [s], before which `missed` states were not taken."""
+    interval, age = measured_times(loop, intake, loop.age)
+    record(statistics, duration, age + duration, interval, intake.period, missed)
+
+
+@kernel(
+    "i8(LoopState[::1], Lease[::1], StepArrays, IntakeArrays, f8[::1], i8, i8, b1, i8, i8, i8, f8, "
+    "b1)"
+)
+def answer_once(
+    loops: RecordArray,
+    leases: RecordArray,
+    arrays: StepArrays,
+    states: IntakeArrays,
+    tau: FloatArray,
+    size: int,
+    number: int,
+    known: bool,
+    low: int,
+    high: int,
+    clock: int,
+    now: float,
+    steps: bool,
+) -> int:
+    """Kernel of `answer`, for Python."""
+    publisher = known, low, high
+    return answer(
+        loops[0], leases[0], arrays, states, tau, size, number, publisher, clock, now, steps
+    )
+
+
+@kernel("i8(LoopState[::1], IntakeArrays, b1, f8)")
+def judge_once(loops: RecordArray, states: IntakeArrays, is_predicting: bool, now: float) -> int:
+    """Kernel of `judge`, for Python."""
+    return judge(loops[0], states, is_predicting, now)
+
+
+@kernel("i8(LoopState[::1], Lease[::1], StepArrays, IntakeArrays, f8[::1], f8, f8, b1)")
+def resolve_once(
+    loops: RecordArray,
+    leases: RecordArray,
+    arrays: StepArrays,
+    states: IntakeArrays,
+    tau: FloatArray,
+    time: float,
+    now: float,
+    steps: bool,
+) -> int:
+    """Kernel of `resolve`, for Python."""
+    return resolve(loops[0], leases[0], arrays, states, tau, time, now, steps)
+
+
+@kernel("i8(LoopState[::1], Lease[::1], StepArrays, IntakeArrays, f8[::1], f8, b1, f8, b1)")
+def answer_nothing_once(
+    loops: RecordArray,
+    leases: RecordArray,
+    arrays: StepArrays,
+    states: IntakeArrays,
+    tau: FloatArray,
+    now: float,
+    refused: bool,
+    longest: float,
+    steps: bool,
+) -> int:
+    """Kernel of `answer_nothing`, for Python."""
+    return answer_nothing(loops[0], leases[0], arrays, states, tau, now, refused, longest, steps)
+
+
+@kernel("i8(LoopState[::1], StepArrays, f8, f8[::1], f8[::1], f8[::1], b1, f8)")
+def step_once(
+    loops: RecordArray,
+    arrays: StepArrays,
+    t: float,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    predicted: bool,
+    now: float,
+) -> int:
+    """Kernel of `step_at`, for Python; returns the result of the step."""
+    loop = loops[0]
+    step_at(loop, arrays, t, q, v, tau, predicted, now)
+    return loop.outcome
+
+
+@kernel("b1(Lease[::1], State, f8)")
+def may_command_once(leases: RecordArray, state: State, now: float) -> bool:
+    """Kernel of `may_command`, for Python."""
+    return may_command(leases[0], state, now)
+
+
+@kernel("void(LoopState[::1], Lease[::1], State, f8[::1], AppliedArrays, f8, b1)")
+def commanded_once(
+    loops: RecordArray,
+    leases: RecordArray,
+    state: State,
+    tau: FloatArray,
+    applied: AppliedArrays,
+    now: float,
+    published: bool,
+) -> None:
+    """Kernel of `commanded`, for Python."""
+    commanded(loops[0], leases[0], state, tau, applied, now, published)
+
+
+@kernel("void(LoopState[::1], StatisticsArrays, Intake[::1], f8, i8)")
+def count_once(
+    loops: RecordArray,
+    statistics: StatisticsArrays,
+    intakes: RecordArray,
+    duration: float,
+    missed: int,
+) -> None:
+    """Kernel of `count`, for Python."""
+    count(loops[0], statistics, intakes[0], duration, missed)
 
 
 @kernel(
@@ -496,45 +732,36 @@ def run(
             taken = rcl.take(calls, 0, 1 - loop.newest)
         now = rcl.monotonic(calls)
         if taken == rcl.TAKE_FAILED:
-            verdict = answer_nothing(loop, own, arrays, states, tau, now)
-            if verdict == NOT_MISSING:
-                continue
-            if verdict == SILENT:
-                return SILENT
-            longest = int(1e9 * loop.prediction_period)
-            if verdict == NO_TORQUE:
-                continue
-            _command(calls, loop, own, state, tau, applied)
-            if loop.outcome >= step.BAD_STATE:
-                return SILENT
-            if loop.answer != rcl.OK:
-                return FAILED
+            verdict = _command_nothing(calls, loop, own, arrays, states, tau, applied, now)
+            if verdict in (SILENT, YIELDED, FAILED):
+                return verdict
+            if verdict != NOT_MISSING:
+                longest = int(1e9 * loop.prediction_period)
             continue
         if taken != rcl.OK:
             loop.answer = taken
             return FAILED
-        size, publisher = rcl.read(calls, 1 - loop.newest, states.data), rcl.gid_of(calls)
-        is_usual, stamp, age = look_at(
-            loop, states, arrays, size, publisher, rcl.nanoseconds(calls), now
-        )
-        if not is_usual:
-            return UNUSUAL
+        size, number = rcl.read(calls, 1 - loop.newest, states.data), rcl.count_of(calls)
+        low, high = rcl.gid_of(calls)
+        publisher = True, low, high
+        clock = rcl.nanoseconds(calls) if loop.system_time else -1
         _begin(loop)
-        loop.newest = 1 - loop.newest
-        verdict = answer(loop, own, arrays, states, tau, stamp, rcl.count_of(calls), publisher, now)
+        verdict = answer(loop, own, arrays, states, tau, size, number, publisher, clock, now, True)
+        if verdict != UNUSUAL:
+            loop.newest = 1 - loop.newest
         _end(loop)
-        if verdict == NO_TORQUE:
-            if own.phase != lease.COMMANDING:
-                return YIELDED
+        if verdict == PAUSED:
             continue
-        if loop.outcome >= step.BAD_STATE and loop.outcome != step.BAD_TORQUE:
-            return REFUSED
+        if verdict != ANSWERED:
+            return verdict
         if not _command(calls, loop, own, state, tau, applied):
             return YIELDED
         if loop.outcome == step.BAD_TORQUE:
             return REFUSED
         _tell(calls, loop, arrays.arm[0], state)
-        _count(loop, statistics, states.intake[0], age, rcl.monotonic(calls) - now)
+        duration = rcl.monotonic(calls) - now
+        count(loop, statistics, states.intake[0], duration, states.intake[0].missed)
+        loop.ticks += 1
         if loop.answer != rcl.OK:
             return FAILED
     return REQUESTED

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,7 @@ class Intake(Record):
     indices="i8[::1]",
     bits="u8[:,::1]",
     rows="f8[:,::1]",
+    placed="f8[::1]",
 )
 class IntakeArrays(NamedTuple):
     """Arrays by which kernels take states in."""
@@ -70,8 +72,10 @@ class IntakeArrays(NamedTuple):
     indices: IntArray
     bits: WordArray  # positions and velocities, shape (2, nv)
     rows: FloatArray  # the same memory
+    placed: FloatArray  # positions of the state that was placed in time last, shape (nv,)
 
 
+_GID = Struct("=qq")  # two words
 MOST_MISSED = 1000  # largest gap in the sequence numbers of one publisher
 
 MOST_COUNTED = 4096  # largest number of states over which the distance of stamps is averaged
@@ -79,6 +83,32 @@ SLOWER = 256  # time ahead of the stamps advances slower by 1 / SLOWER, so that 
 
 LONGEST = 1 << 17  # longest message that is read, in bytes; a thousand joints take less than half
 LAYOUTS = 8  # largest number of message layouts that are kept
+
+
+@inlined
+def _missed(intake: Intake, number: int) -> int:
+    """Number of messages lost before a message, by the sequence numbers."""
+    return 0 if number < 0 or intake.next_number < 0 else number - intake.next_number
+
+
+@inlined
+def is_another(intake: Intake, number: int, known: bool, low: int, high: int) -> bool:
+    """True if a message is not from the publisher of the last message.
+
+    Args:
+        number: sequence number of the message; -1 if unknown.
+        known: whether the publisher's GID is known.
+        low, high: words of the publisher's GID.
+    """
+    if not known:
+        return not 0 <= _missed(intake, number) <= MOST_MISSED
+    return known != intake.gid_known or low != intake.gid_low or high != intake.gid_high
+
+
+@inlined
+def last_number(intake: Intake) -> int:
+    """Sequence number of the last message; -1 if unknown."""
+    return max(intake.next_number - 1, -1)
 
 
 @inlined
@@ -93,11 +123,8 @@ def follow(intake: Intake, number: int, known: bool, low: int, high: int, now: f
         low, high: words of the publisher's GID.
         now: time of the steady clock, [s].
     """
-    missed = 0 if number < 0 or intake.next_number < 0 else number - intake.next_number
-    another = known != intake.gid_known or low != intake.gid_low or high != intake.gid_high
-    if not known:
-        another = not 0 <= missed <= MOST_MISSED
-    if another:
+    missed = _missed(intake, number)
+    if is_another(intake, number, known, low, high):
         if now - intake.heard_at <= intake.silence:
             return False
         missed = 0
@@ -112,6 +139,22 @@ def follow(intake: Intake, number: int, known: bool, low: int, high: int, now: f
 def gap(intake: Intake, stamp: int) -> float:
     """Time from the last placed state to a stamp [ns], in [s]; 0 for the first state."""
     return (stamp - intake.stamp) * 1e-9 if intake.begun else 0.0
+
+
+@inlined
+def has_moved(states: IntakeArrays) -> bool:
+    """True if a joint of the decoded state is at another position than in the state before."""
+    moved = False
+    for j in range(states.placed.shape[0]):
+        moved |= states.rows[0, j] != states.placed[j]
+    return moved
+
+
+@inlined
+def keep_position(states: IntakeArrays) -> None:
+    """Keeps the positions of the decoded state for `has_moved`."""
+    for j in range(states.placed.shape[0]):
+        states.placed[j] = states.rows[0, j]
 
 
 @inlined
@@ -149,6 +192,13 @@ def place(intake: Intake, stamp: int, now: float, time: float, step: int) -> Non
     intake.period = period
     intake.stamp, intake.time = stamp, time
     intake.interval, intake.placed_at = now - intake.placed_at, now
+
+
+def sender(number: int | None, publisher: bytes | None) -> tuple[int, bool, int, int]:
+    """A message's number and publisher as kernels take them: sequence number, -1 if unknown; true
+    if the GID is known; the words of the GID."""
+    count = -1 if number is None else number
+    return (count, False, 0, 0) if publisher is None else (count, True, *_GID.unpack(publisher))
 
 
 def _of_intake(name: str) -> Any:
@@ -193,6 +243,8 @@ class StateIntake:
         self.bits = np.zeros((2, len(joints)), dtype=np.uint64)
         self.q, self.v = self.rows = self.bits.view(np.float64)
         self.layouts: list[Layout] = []
+        self._arrays: IntakeArrays | None = None  # for the first layout
+        self._placed = np.full(len(joints), math.nan)
         self.buffer = np.zeros(LONGEST, dtype=np.uint8)
         self._view = self.buffer.data
         self.intake, self._silence = Intake(), silence
@@ -201,6 +253,7 @@ class StateIntake:
     def reset(self) -> None:
         """Forgets time and publisher: the next state is the first."""
         self.message: bytes | None = None
+        self._placed[:] = math.nan
         self.intake.reset()
         self.intake.silence = self._silence
 
@@ -238,9 +291,20 @@ class StateIntake:
     @property
     def arrays(self) -> IntakeArrays:
         """Arrays by which kernels take states in, with the layout of the last message."""
-        first = self.layouts[0]
-        of_message = self.buffer, first.pattern, first.indices
-        return IntakeArrays(self.intake.array, *of_message, self.bits, self.rows)
+        if self._arrays is None:
+            first = self.layouts[0]
+            of_message = self.buffer, first.pattern, first.indices
+            own = self.bits, self.rows, self._placed
+            self._arrays = IntakeArrays(self.intake.argument, *of_message, *own)
+        return self._arrays
+
+    def put(self, message: bytes) -> int:
+        """Puts a message where kernels read it; returns its length [bytes]. A message that is too
+        long is not read."""
+        size = len(message)
+        if size <= LONGEST:
+            self._view[:size] = message
+        return size
 
     def decode(self, data: bytes) -> int:
         """Fills `q` and `v`; returns the stamp, [ns], which is 0 if the publisher left it empty.
@@ -268,12 +332,12 @@ class StateIntake:
         if not self.layouts or layout is not self.layouts[0]:
             others = (each for each in self.layouts if each is not layout)
             self.layouts = [layout, *others][:LAYOUTS]
+            self._arrays = None
         return stamp
 
     def _follow(self, number: int | None, publisher: bytes | None, now: float) -> None:
-        low, high = np.frombuffer(publisher or bytes(16), dtype=np.int64).tolist()
-        count = -1 if number is None else number
-        if not follow(self.intake, count, publisher is not None, low, high, now):
+        count, known, low, high = sender(number, publisher)
+        if not follow(self.intake, count, known, low, high, now):
             raise AnothersState("joint_states come from a second publisher too")
 
     def time_of(self, stamp: int) -> float:

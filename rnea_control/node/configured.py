@@ -102,7 +102,7 @@ class Configured:
             node.clock,
         )
         self.loop.rivals = self.rivals
-        self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
+        self.sentinel = SentinelLink(node, self.loop.arm, self.command.topic, undo)
         node.enter_real_time(values, undo)
         self._open_interfaces(action, undo)
         self._tell_sentinel()
@@ -139,15 +139,17 @@ class Configured:
         (states, *beside), kinds = loop_inputs()
         heard = RawSubscription(node, *states, *beside, visible=True)
         undo.callback(heard.destroy)
-        self.loop.hear(heard, wake, kinds)
-        undo.callback(self.loop.end)
+        self.loop.arm_loop.hear(heard, wake, kinds)
+        undo.callback(self.loop.arm_loop.end)
 
     def resume(self) -> str:
         """Ends what keeps the arm from motion; returns a status message or raises
         ControllerError."""
         if self.loop.supervisor.mode is Mode.GUARDED:
             return self.sentinel.take_back()
-        return self.loop.call(lambda it: it.resume(self.loop.heard.publishers_of(EMERGENCY_STOP)))
+        return self.loop.call(
+            lambda it: it.resume(self.loop.arm_loop.heard.publishers_of(EMERGENCY_STOP))
+        )
 
     def reset_fault(self) -> str:
         """Ends a fault; returns a status message or raises ControllerError."""
@@ -178,9 +180,9 @@ class Configured:
         self.effort_controller.begin()
         self.loop.start(self.sentinel.label)
         self.sentinel.look()
-        self.loop.heard.take(0.0)  # drops a state that came while the loop was inactive
+        self.loop.arm_loop.heard.take(0.0)  # drops a state that came while the loop was inactive
         real_time = self._node.real_time
-        self.loop.begin("control loop", real_time)
+        self.loop.arm_loop.begin("control loop", real_time)
         log = self._node.get_logger()
         log.info(f"real time: {real_time}")
         if real_time.denied:
@@ -191,7 +193,7 @@ class Configured:
             )
         log.info(
             "active: waiting for joint_states to hold the measured position. "
-            f"{self.loop.heard.name} subscribes to them (ros2 node info)"
+            f"{self.loop.arm_loop.heard.name} subscribes to them (ros2 node info)"
         )
         return ""
 
@@ -203,14 +205,15 @@ class Configured:
         while loop.halt(reason):
             loop.attend()  # waiting for rest is no hang of the interpreter
             time.sleep(HALT_POLL)
-        self.loop.end()
+        self.loop.arm_loop.end()
         if loop.stop(reason):
             guarded = self.sentinel.guards
             words = LAST_WORDS["guarded" if guarded else self._parameters["last_command"]]
             self._node.get_logger().info(words)
-            if loop.speed > MOVING and not guarded:
+            speed = loop.arm_loop.speed
+            if speed > MOVING and not guarded:
                 self._node.get_logger().warning(
-                    f"the arm was still moving, at up to {loop.speed:.2g} rad/s or m/s, and "
+                    f"the arm was still moving, at up to {speed:.2g} rad/s or m/s, and "
                     "nothing brakes it now; bring it to rest before you deactivate the controller"
                 )
 
@@ -254,7 +257,7 @@ class Configured:
             return
         else:
             words, listening = f"for joint_states; {topic} has a subscription now", True
-        with loop.paused():
+        with loop.arm_loop.paused():
             loop.supervisor.hear_listeners(listening, words)
 
     @property
@@ -267,7 +270,7 @@ class Configured:
         commands or, in simulated time, the clock. Empty without rivals."""
         node = self._node
         states, clock = (node.resolve_topic_name(name) for name in ("joint_states", CLOCK))
-        shared = [states] if self.loop.system_time else [states, clock]
+        shared = [states] if self.loop.arm_loop.system_time else [states, clock]
         if all(node.count_publishers(topic) <= 1 for topic in (self.command.topic, *shared)):
             return ""  # the usual case, without the slower query of names
         if found := self._other_commanders():
@@ -321,7 +324,7 @@ class Configured:
         if self.loop.without_clock:
             log.error(f"{NO_CLOCK}; is the bridge of the clock running?")
         elif self.loop.now is None:
-            publishers = self.loop.heard.publishers()
+            publishers = self.loop.arm_loop.heard.publishers()
             why = self.loop.supervisor.reason if publishers else "for joint_states"
             log.info(f"still waiting {why}; joint_states has {publishers} publisher(s)")
         elif not taker.takes_commands:

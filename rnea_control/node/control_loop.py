@@ -41,13 +41,16 @@ from rnea_control.control.supervisor import EXPLAINED
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.jit.linking import barrier
 from rnea_control.loop import native_loop as native
+from rnea_control.loop.arm_loop import ArmLoop
+from rnea_control.loop.commander import Commander
 from rnea_control.loop.handover import Handover
-from rnea_control.loop.loop_records import LoopStatistics
 from rnea_control.loop.native_loop import PREDICTION_PERIOD
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
+from rnea_control.node.shared_arm import SharedArm
 from rnea_control.ros.effort_command import Command, send_last
+from rnea_control.ros.rcl_calls import Taken
 
 LONGEST_WAIT = 0.05  # upper bound of the thread's wait for a state [s]
 LOOKS = 0.3  # upper bound of this wait as a fraction of the lease
@@ -68,8 +71,8 @@ RAISE_LIMITS = "see torque_rate_limits, effort_limits, effort_limit_scale and th
 T = TypeVar("T")
 
 
-class ControlLoop(PythonTicks):
-    """The loop between activation and deactivation.
+class ControlLoop(Commander):
+    """The controller between activation and deactivation: it commands an `ArmLoop`.
 
     Args:
         controller: computes the torques.
@@ -80,6 +83,12 @@ class ControlLoop(PythonTicks):
         clock: the node's clock.
 
     Attributes:
+        controller: computes the torques.
+        supervisor: decides the mode.
+        settings: see `LoopSettings`.
+        arm_loop: takes states and publishes torques, by machine code where that is possible.
+        arm: arm that the loop shares with the sentinel.
+        ticks: ticks that machine code leaves to Python.
         changes: changes of the mode, oldest first: old mode, new mode and reason.
         changed_at: the time `now` when the mode changed last [s].
         rivals: returns a sentence about other nodes that command the arm, empty without any. The
@@ -98,7 +107,7 @@ class ControlLoop(PythonTicks):
         clock: Clock,
     ) -> None:
         self.supervisor = Supervisor(controller, settings, self._note_change)
-        self.settings = settings
+        self.controller, self.settings = controller, settings
         gap, timeout = settings.state_gap, settings.state_timeout
         times = {
             "state_gap": gap,
@@ -107,25 +116,41 @@ class ControlLoop(PythonTicks):
             "prediction_period": PREDICTION_PERIOD,
             "longest_hang": settings.longest_hang,
         }
-        super().__init__(controller, command, handover, timeout, times, clock, logger)
+        parts = controller, command, handover, timeout, times, clock, logger
+        self.arm_loop, self._clock = ArmLoop(self, *parts), clock
+        self.arm = SharedArm(self.arm_loop, self.supervisor)
+        self.ticks = PythonTicks(self.arm, self.supervisor, settings)
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self._search: threading.Thread | None = None  # searches for the cause of a fault
-        self.changed_at = 0.0
+        self.changed_at, self._halted_at = 0.0, math.inf
+
+    @property
+    def running(self) -> bool:
+        """True while states are answered."""
+        return self.arm.running
+
+    @property
+    def now(self) -> float | None:
+        """Stamp of the last state minus that of the first [s]; None before the first state."""
+        return self.arm_loop.now
 
     @property
     def without_clock(self) -> bool:
         """True if simulated time is in use, and no message on /clock has been received."""
-        return not self.system_time and self._clock.now().nanoseconds == 0
+        return not self.arm_loop.system_time and self._clock.now().nanoseconds == 0
 
     @property
     def fault(self) -> str:
         """The present fault; empty without one."""
-        if self.failure:
-            return self.failure
-        return self.supervisor.reason if self.supervisor.mode in _ERRORS else self.refused
+        if self.arm_loop.failure:
+            return self.arm_loop.failure
+        return self.supervisor.reason if self.supervisor.mode in _ERRORS else self.ticks.refused
 
     def is_usual(self) -> bool:
-        return self.running and not self.refused and self.supervisor.steady
+        return self.supervisor.steady and not self.ticks.refused
+
+    def answer_next(self, verdict: int | None, taken: Taken | None) -> None:
+        self.ticks.answer_next(verdict, taken)
 
     def start(self, sentinel: str = "") -> None:
         """Answers states from now on; holds the position of the first state that allows it.
@@ -133,54 +158,47 @@ class ControlLoop(PythonTicks):
         Args:
             sentinel: label of the sentinel's mode; "" without a sentinel.
         """
-        self.states.reset()
-        self.shared.published_at = math.nan
-        self.failure, self.refused, self._halted_at = "", "", math.inf
-        self.statistics = LoopStatistics()
-        self.shared.ticks = 0
-        self.look_at_clock()
-        now = self.shared.attended_at = time.monotonic()
-        self._start_sharing(now, sentinel)
-        self.running = True
+        self.arm_loop.reset()
+        self.ticks.refused, self._halted_at = "", math.inf
+        now = self.arm_loop.shared.attended_at = time.monotonic()
+        self.arm.start(now, sentinel)
 
     def stop(self, reason: str = "the controller was deactivated") -> bool:
         """Stops with a defined torque, which the hardware applies from then on; returns True if
         this loop had the arm, and so sent that torque."""
-        with self.paused():
+        with self.arm_loop.paused():
             if not self.running:
                 return False
             commanded = self.supervisor.mode in HAS_ARM
             if self.supervisor.mode is Mode.POWERLESS:
-                self.command.torque[:] = 0.0  # the torque may have been damping
-                self._command_arm()
-            self.running = False
-            self.states.reset()
+                self.arm_loop.command.torque[:] = 0.0  # the torque may have been damping
+                self.arm.command()
+            self.arm_loop.states.reset()
             self.supervisor.happen(Event.DEACTIVATED, reason)
             if commanded:
                 self._publish_last_command()
-            self.handover.stop(reason)
-        self.log.flush()
+            self.arm_loop.handover.stop(reason)
+        self.arm_loop.log.flush()
         if commanded:
-            self.log.logger.info(f"since activation: {self.statistics}")
+            self.arm_loop.log.logger.info(f"since activation: {self.arm_loop.statistics}")
         return commanded
 
     def fail(self, reason: str) -> None:
         """Stops for good after a bug in this program: brakes by the model, then like `stop`."""
-        with self.paused():
-            self.running = False
+        with self.arm_loop.paused():
             if self.supervisor.mode in HAS_ARM:
                 try:
                     self._brake_blindly(reason)
                 finally:
                     self._publish_last_command()
             self.supervisor.happen(Event.DEACTIVATED, "the controller has failed")
-            self.handover.stop("the controller has failed")
+            self.arm_loop.handover.stop("the controller has failed")
 
     def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns True while it still moves and its rest may
         be waited for."""
         now = time.monotonic()
-        with self.lock:
+        with self.arm_loop.lock:
             if not (self.running and self.supervisor.end(reason)):
                 self._halted_at = math.inf
                 return False
@@ -189,7 +207,7 @@ class ControlLoop(PythonTicks):
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """Passes a request to the supervisor, between two ticks."""
-        with self.lock:
+        with self.arm_loop.lock:
             return request(self.supervisor)
 
     def change(self, model: RobotModel, settings: ControllerSettings) -> None:
@@ -198,77 +216,82 @@ class ControlLoop(PythonTicks):
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
-        with self.lock:
+        with self.arm_loop.lock:
             self.supervisor.change(model, settings)
             self.supervisor.judge_braking_again()
 
     def judge_braking(self) -> None:
         """Warns, once after a start or a change, if the arm can hardly be braked with the values in
         force. Call outside the ticks."""
-        with self.lock:
-            to_judge = self.consistent(self.supervisor.braking_to_judge)
+        with self.arm_loop.lock:
+            to_judge = self.arm_loop.consistent(self.supervisor.braking_to_judge)
         if to_judge is None:
             return
         check, given = to_judge
         reason = check.objection(given)
         if reason:
             hardly = not check.allows_any_motion(given)
-            self.log.say("warning", "braking", f"{reason}; {RAISE_LIMITS}")
-            with self.lock:
+            self.arm_loop.log.say("warning", "braking", f"{reason}; {RAISE_LIMITS}")
+            with self.arm_loop.lock:
                 self.supervisor.weak_brakes(f"{reason}; {RAISE_LIMITS}", hardly)
 
     def braking_check(self) -> BrakingCheck:
         """Check of whether the arm could be braked with other values, from the last state."""
-        with self.lock:
-            return self.consistent(self.supervisor.braking_check)
+        with self.arm_loop.lock:
+            return self.arm_loop.consistent(self.supervisor.braking_check)
 
     def situation(self) -> Situation:
         """Situation of the arm, by the last state; see `Supervisor.situation`."""
-        with self.lock:
-            return self.consistent(lambda: self.supervisor.situation(self.states.time))
+        with self.arm_loop.lock:
+            return self.arm_loop.consistent(
+                lambda: self.supervisor.situation(self.arm_loop.states.time)
+            )
 
     def snapshot(self) -> tuple[int, ControllerState] | None:
         """Stamp of the last state [ns], and the controller's state then; None before the first
         state."""
-        with self.lock:
+        with self.arm_loop.lock:
             if self.now is None:
                 return None
-            return self.consistent(lambda: (self.states.stamp, self.controller.snapshot()))
+            return self.arm_loop.consistent(
+                lambda: (self.arm_loop.states.stamp, self.controller.snapshot())
+            )
 
     def attend(self) -> None:
         """Does the work beside the ticks: shows machine code that the interpreter runs, reports
         findings of machine code in words, and processes the emergency stops received there."""
-        shared, now = self.shared, time.monotonic()
+        shared, now = self.arm_loop.shared, time.monotonic()
         stood = now - shared.attended_at
         shared.attended_at = now
         if shared.hangs:
             shared.hangs = False
-            self.log.say("error", "hang", f"the interpreter stood still for {stood:.2f} s")
-        with self.lock:
+            self.arm_loop.log.say("error", "hang", f"the interpreter stood still for {stood:.2f} s")
+        with self.arm_loop.lock:
             received = shared.stops_received
             barrier()
             if received - shared.stops_read > native.MOST_STOPS:
                 shared.stops_read = received - native.MOST_STOPS
-                self._hear_stop(True, None)  # an overwritten message may have been a pressed stop
+                # An overwritten message may have been a pressed stop.
+                self.ticks.hear_stop(True, None)
             while shared.stops_read < received:
-                stop = self.stops[shared.stops_read % native.MOST_STOPS]
+                stop = self.arm_loop.stops[shared.stops_read % native.MOST_STOPS]
                 shared.stops_read += 1
                 publisher = np.array([stop.gid_low, stop.gid_high]).tobytes()
-                self._hear_stop(None if stop.pressed < 0 else bool(stop.pressed), publisher)
+                self.ticks.hear_stop(None if stop.pressed < 0 else bool(stop.pressed), publisher)
             if self.running:
                 self.supervisor.follow_up(self.controller.tell())
-        self.look_at_clock()
+        self.arm_loop.look_at_clock()
         period = self.supervisor.state_period.shortest
         shared.period = 0 if math.isnan(period) else round(period * 1e9)
-        ahead = self.states.most_ahead()
+        ahead = self.arm_loop.states.most_ahead()
         if ahead > LONGEST_AHEAD:
-            self.log.say(
+            self.arm_loop.log.say(
                 "warning",
                 "stamps",
                 f"the stamps of joint_states fell behind by {ahead:.2f} s while the arm moved, as "
                 "/clock was late: give its bridge and the simulator more CPU time",
             )
-        self.log.flush()
+        self.arm_loop.log.flush()
 
     def explain(self) -> None:
         """Starts a thread that searches for the likely cause of a fault, or of a finding of the
@@ -280,7 +303,7 @@ class ControlLoop(PythonTicks):
             try:
                 search.start()
             except RuntimeError as error:  # no thread is free
-                self.log.say("error", "cause", f"the search for a cause waits: {error}")
+                self.arm_loop.log.say("error", "cause", f"the search for a cause waits: {error}")
                 return
             self.supervisor.unexplained, self._search = False, search
 
@@ -291,50 +314,50 @@ class ControlLoop(PythonTicks):
 
     def _find_cause(self) -> None:
         supervisor = self.supervisor
-        with self.lock:
-            rows = self.consistent(lambda: self.controller.recorded(EXPLAINED))
+        with self.arm_loop.lock:
+            rows = self.arm_loop.consistent(lambda: self.controller.recorded(EXPLAINED))
         cause = self.rivals() or supervisor.cause(rows)
-        with self.lock:
+        with self.arm_loop.lock:
             verdict = supervisor.verdict
             if cause:
                 supervisor.tell_cause(cause)
             if verdict is not None and supervisor.mode not in (Mode.FAULT, Mode.POWERLESS):
                 supervisor.checked_cause = cause
                 severity = "error" if verdict.failed else "warning"
-                self.log.say(severity, "check", verdict.explanation(cause))
-        self.log.wake()
+                self.arm_loop.log.say(severity, "check", verdict.explanation(cause))
+        self.arm_loop.log.wake()
 
     def torque_age(self) -> float:
         """Age of the torque that the robot applied when the last state came [s]; NaN if the
         measured efforts match none of the last commands."""
-        with self.lock:
-            state, seen_at = self.newest(), self.states.came_at
+        with self.arm_loop.lock:
+            state, seen_at = self.arm_loop.newest(), self.arm_loop.states.came_at
         if state is None:
             return math.nan
         efforts = measured_efforts(state, self.controller.model.joint_names)
-        tells = self.shared.has_efforts = np.isfinite(efforts).all()
-        return self.applied.age(efforts, seen_at) if tells else math.nan
+        tells = self.arm_loop.shared.has_efforts = np.isfinite(efforts).all()
+        return self.arm_loop.applied.age(efforts, seen_at) if tells else math.nan
 
     def _note_change(self, old: Mode, new: Mode, reason: str) -> None:
         self.changes.append((old, new, reason))
         if new is not old:
-            self.changed_at = self.states.time
+            self.changed_at = self.arm_loop.states.time
         severity = "error" if new in (*_ERRORS, Mode.EMERGENCY_STOP) else "info"
         off_goal = new is Mode.HOLDING and old is Mode.MOVING and self.supervisor.off_goal
         restless = new is Mode.BRAKING and self.controller.restless
         if off_goal or restless or (new is Mode.WAITING and self.supervisor.obstacle):
             severity = "warning"
-        self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
-        self.log.wake()
+        self.arm_loop.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
+        self.arm_loop.log.wake()
 
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, without answering any state."""
-        start, begin = self.states.time, time.monotonic()
+        start, begin = self.arm_loop.states.time, time.monotonic()
         self.supervisor.happen(Event.LOST, reason)
         while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
-            self.handover.hear_nothing(time.monotonic())
-            self.supervisor.answer_gap(start + elapsed, self.command.torque)
-            if not self._command_arm():
+            self.arm_loop.handover.hear_nothing(time.monotonic())
+            self.supervisor.answer_gap(start + elapsed, self.arm_loop.command.torque)
+            if not self.arm.command():
                 return
             time.sleep(PREDICTION_PERIOD)
 
@@ -342,21 +365,23 @@ class ControlLoop(PythonTicks):
         target = np.zeros(self.controller.model.nv)
         try:
             if self.settings.last_command == "gravity":
-                self.controller.holding_torque(self.states.q, target)
+                self.controller.holding_torque(self.arm_loop.states.q, target)
         except ControllerError as error:
-            self.log.say("error", "holding torque", f"{error}; the last command stays in force")
+            self.arm_loop.log.say(
+                "error", "holding torque", f"{error}; the last command stays in force"
+            )
             return
-        send_last(self.controller, target, self.command.torque, self._command_arm)
+        send_last(self.controller, target, self.arm_loop.command.torque, self.arm.command)
 
     def warm_up(self) -> None:
         """Answers a few states and plans a motion in a separate loop with the same settings, which
         sends no commands, so that the first real tick finds code and memory ready."""
         model = self.controller.model
         controller = Controller(model, self.controller.settings)
-        handover = Handover(self.handover.times)
+        handover = Handover(self.arm_loop.handover.times)
         settings = replace(self.settings, activation_check=Strictness.off.value)
         parts = controller, Command(model.nv), handover, settings
-        idle = ControlLoop(*parts, self.log.logger, self._clock)
+        idle = ControlLoop(*parts, self.arm_loop.log.logger, self._clock)
         # Within the limits: elsewhere a controller does not start.
         position, zeros = np.clip(0.0, model.lower, model.upper), np.zeros(model.nv)
         ActivationCheck(model, controller.settings).warm_up(position)
@@ -365,7 +390,7 @@ class ControlLoop(PythonTicks):
         idle.start()
         for i in range(WARM_UP):
             state.header.stamp.nanosec = 1 + i
-            idle.tick(serialize_message(state), i)
+            idle.ticks.tick(serialize_message(state), i)
             if i == WARM_UP // 2:
                 with suppress(TrajectoryError):  # none is followed under gravity_compensation
                     controller.follow(idle.now, [Waypoint(100.0, position, zeros, zeros)], idle.now)

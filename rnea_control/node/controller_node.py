@@ -307,7 +307,7 @@ class ControllerNode(ArmNode, LifecycleNode):
             self.configured.chores.do()
             if self._awaits_sentinel and self.configured.sentinel.is_there():
                 self.trigger_activate()
-        statistics = LoopStatistics() if self.loop is None else self.loop.statistics.copy()
+        statistics = LoopStatistics() if self.loop is None else self.loop.arm_loop.statistics.copy()
         before, self._recent = self._recent, statistics
         if self.reports.get_subscription_count():
             self.publish_or_log(self.reports, self.diagnostics(statistics.since(before)))

@@ -39,8 +39,8 @@ class DelayWatch:
         elif math.isfinite(age):
             self._ages.append(age)
         if controller.is_moving and settings.control_law.model is not Model.none:
-            with loop.lock:
-                rows = loop.consistent(lambda: controller.recorded(LOOKED_AT))
+            with loop.arm_loop.lock:
+                rows = loop.arm_loop.consistent(lambda: controller.recorded(LOOKED_AT))
             adds_gravity = settings.hardware_compensates_gravity
             delay = measured_delay(controller.model, *rows, adds_gravity)
             if math.isfinite(delay):

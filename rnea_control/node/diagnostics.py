@@ -112,7 +112,7 @@ def _timing(
             WARN,
             f"trajectory dropped {dropped} times in the last second: the stamps of "
             "joint_states went back or jumped; joint_states has "
-            f"{configured.loop.heard.publishers()} publisher(s)",
+            f"{configured.loop.arm_loop.heard.publishers()} publisher(s)",
         )
     longest = recent.largest[records.STATE_INTERVAL]
     if longest > configured.loop.settings.state_gap:
@@ -147,7 +147,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     values = {
         "robot": controller.model.name,
         "control_law": controller.settings.control_law.name,
-        "ticks": str(loop.statistics.ticks),
+        "ticks": str(loop.arm_loop.statistics.ticks),
         "trajectories received": str(configured.trajectories.received),
         "mode": supervisor.mode.value,
         "reason": supervisor.reason,
@@ -188,18 +188,18 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     values["delay of the torques"] = "not known" if math.isnan(delay) else f"{delay:.4f} s"
     values["states refused"] = str(supervisor.bad_states)
     values["gaps in states"] = str(supervisor.gaps)
-    values["commands not published"] = str(loop.unpublished)
+    values["commands not published"] = str(loop.arm_loop.unpublished)
     for number, sentence in enumerate(configured.model_watch.findings, 1):
         values[f"model {number}"] = sentence
-    values["publishers of joint_states"] = str(configured.loop.heard.publishers())
-    values["ticks without the interpreter"] = str(loop.shared.ticks)
-    counts = loop.statistics.counts
+    values["publishers of joint_states"] = str(configured.loop.arm_loop.heard.publishers())
+    values["ticks without the interpreter"] = str(loop.arm_loop.shared.ticks)
+    counts = loop.arm_loop.statistics.counts
     values["states missed"] = str(counts.missed)
     values["states late"] = str(counts.late)
     values["trajectories dropped"] = str(counts.dropped)
     for row, name in enumerate(records.NAMES):
         values[f"{name}, last second"] = recent.summary(row)
-        values[f"{name}, since activation"] = loop.statistics.summary(row)
+        values[f"{name}, since activation"] = loop.arm_loop.statistics.summary(row)
     age = loop.torque_age()
     values["age of the applied torque"] = (
         "not known, as effort in joint_states is no command" if math.isnan(age) else f"{age:.4f} s"

@@ -53,7 +53,9 @@ class ModelWatch:
         ws = self._workspace
         if loop.settings.trusts_effort:
             witness = Witness.effort
-            torque = measured_efforts(loop.newest(), model.joint_names) - model.torque_offset
+            torque = (
+                measured_efforts(loop.arm_loop.newest(), model.joint_names) - model.torque_offset
+            )
         elif settings.control_law.model is Model.none:
             return
         else:
@@ -66,7 +68,7 @@ class ModelWatch:
             said = likely.joints, likely.cause
             if said != self._said:
                 torques = "; ".join(found.torques)
-                loop.log.logger.warning(
+                loop.arm_loop.log.logger.warning(
                     f"the model does not fit the robot: {torques}: {likely.sentence}"
                 )
         self._said = said

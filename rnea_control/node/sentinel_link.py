@@ -1,17 +1,11 @@
-"""The controller's side of the arm that it shares with the sentinel.
-
-`SharedArm` is the loop, whose arm either node may command. `SentinelLink` follows the sentinel's
-mode, and requests the arm.
-"""
+"""`SentinelLink`: follows the mode of the sentinel, and requests the arm from it."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 
-import numpy as np
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
@@ -19,20 +13,15 @@ from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from rnea_control.control import Event, Mode, Supervisor
-from rnea_control.control.belief import MOVING
-from rnea_control.exceptions import ControllerError, Float64MultiArrayError, plain
-from rnea_control.loop.arm_loop import ArmLoop
-from rnea_control.loop.handover import LONGEST_UNHEARD, UNHEARD, Phase
-from rnea_control.messages.cdr import CdrError, decoding
-from rnea_control.messages.float64_multi_array import decode_command
+from rnea_control.exceptions import ControllerError, plain
+from rnea_control.loop.handover import UNHEARD, Phase
+from rnea_control.node.shared_arm import FRESH, GIVEN_BACK, SharedArm
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.attributed_subscription import AttributedSubscription
 from rnea_control.ros.conventions import COMMANDS, HELPER, LATCHED
 from rnea_control.ros.presence import FROM_SEVERAL
 from rnea_control.ros.publishers import UNKNOWN, described, participant, publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import GID_SIZE, Taken
 from rnea_control.ros.retry import Retry
 
 SENTINEL = "rnea_sentinel"
@@ -41,8 +30,6 @@ MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
 # as ended; ten of its heartbeats fit between two looks. Two looks are not enough: this process, or
 # its executor, may have been paused between them.
 SILENT_LOOKS = 3
-# Longest age of the last message of a sentinel that is relied on [s].
-FRESH = 0.5
 # Age at which a node must have discovered a sentinel, on a machine that is not busy [s]. An
 # activated controller is older: the discovery of others has ended by then (presence.py).
 DISCOVERY = 1.0
@@ -52,194 +39,9 @@ SILENCE = 1.0
 LONGEST_REASON = 500  # characters of a reason that are repeated
 # Timeout of a request for the arm; later the sentinel has taken the arm again [s].
 LONGEST_ANSWER = 0.1
-# Time at rest of an arm that was lost by a pause, before it is requested [s].
-SETTLING = 0.2
 FIRST_WAIT = 1.0  # wait after the first refused request for such an arm [s]
 LONGEST_WAIT = 60.0  # upper bound of the wait between two requests for it [s]
 GONE = "rnea_sentinel has ended: the arm is not guarded"
-
-POWERLESS = Mode.POWERLESS.value  # label of a sentinel that has let go of the arm
-LET_GO = "the sentinel has let go of the arm"
-LISTENING = "for the state of the sentinel"
-HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
-HELD_AFTER_PAUSE = "the sentinel commands the arm until it is at rest, and gives it back then"
-GIVEN_BACK = "the sentinel has given the arm back"
-HELD_BY_ANOTHER = "another node commands the arm; the controller takes over when that node stops"
-
-TakeCommand = Callable[[], Taken | None]
-
-
-class SharedArm(ArmLoop):
-    """A loop whose supervisor knows whether the loop or the sentinel has the arm.
-
-    Attributes:
-        supervisor: decides the mode.
-        running: True while states are answered.
-    """
-
-    supervisor: Supervisor
-    running = False
-    _sentinel = ""  # label of the sentinel's mode
-    _heard_command = False  # a command of the sentinel was received since it took the arm
-    _take_command: TakeCommand | None = None
-    _moved_at = 0.0  # time at which a lost arm was last seen in motion, by the steady clock [s]
-    _of_sentinel: Callable[[bytes | None], bool] = staticmethod(lambda publisher: True)
-
-    @property
-    def now(self) -> float | None:
-        """Stamp of the last state minus that of the first [s]; None before the first state."""
-        return self.states.time if self.states.begun else None
-
-    @property
-    def listens(self) -> bool:
-        """True if the loop must receive the sentinel's commands."""
-        return self.running and not self.handover.commanding
-
-    def _start_sharing(self, now: float, sentinel: str) -> None:
-        self._heard_command = False
-        has_let_go = sentinel == POWERLESS
-        sentinel = Phase.commanding.value if has_let_go else sentinel
-        self._sentinel = sentinel
-        alone = sentinel in ("", Phase.idle.value)
-        self.supervisor.activate("for joint_states" if alone else LISTENING)
-        self.handover.hear_mode(now, sentinel)
-        self.handover.start(now, alone, LONGEST_UNHEARD if sentinel == UNHEARD else 0.0)
-        if sentinel == Phase.commanding.value:
-            self.supervisor.happen(Event.TAKEN_OVER, HELD_BY_SENTINEL)
-        if has_let_go:
-            self.supervisor.let_go(f"{LET_GO}; mend that, and call its ~/stand_down")
-
-    def hear_sentinel(self, label: str, reason: str = "") -> None:
-        """Processes a message with the sentinel's mode.
-
-        Args:
-            label: label of the mode; "" if the sentinel has ended.
-            reason: reason of the mode.
-        """
-        if label == POWERLESS:
-            with self.paused():
-                if self.supervisor.let_go(f"{LET_GO}: {reason}"):
-                    self.log.wake()
-            label = Phase.commanding.value
-        if label == self._sentinel and self.runs_natively:
-            return  # an unchanged mode changes nothing for the owner of the lease
-        named = self._sentinel in ("", UNHEARD)  # the sentinel has just become known
-        self._sentinel = label
-        with self.paused():
-            now, had_arm = time.monotonic(), self.handover.commanding
-            self.handover.hear_mode(now, label)
-            if self.handover.commanding and not had_arm:
-                self.supervisor.happen(Event.WAITS_ON, "for joint_states")
-            commands = label == Phase.commanding.value
-            if commands:
-                self.handover.hear_command(now)
-            if commands or self.supervisor.mode is not Mode.WAITING:
-                self._yield_if_asked(commands and named)
-
-    def is_back(self) -> bool:
-        """True if the controller lost the arm by a pause that is over, and could hold it again:
-        joint states come, and the arm has been at rest for `SETTLING`. Call periodically."""
-        with self.lock:
-            now = time.monotonic()
-            lost = self.running and self.supervisor.may_return and self.handover.lost_by_pause
-            fresh = self.states.begun and now - self.states.came_at < FRESH
-            if not (lost and fresh and self.speed <= MOVING):
-                self._moved_at = now
-            return now - self._moved_at > SETTLING
-
-    def is_kept_from(self, why: str) -> None:
-        """Notes that the sentinel does not give the arm back by itself; `why` becomes part of the
-        mode's reason."""
-        with self.paused():
-            if self.supervisor.mode is Mode.GUARDED:
-                self.supervisor.happen(Event.TAKEN_OVER, f"{HELD_BY_SENTINEL}: {why}")
-
-    def listen(
-        self,
-        take: TakeCommand | None,
-        of_sentinel: Callable[[bytes | None], bool] = lambda publisher: True,
-    ) -> None:
-        """Sets the function by which the ticks take commands.
-
-        Args:
-            take: returns the next command of any node, None without one; or None to take none.
-            of_sentinel: returns True if a command may be the sentinel's, by its publisher's GID.
-        """
-        with self.paused():
-            self._take_command, self._of_sentinel = take, of_sentinel
-
-    def follow_sentinel(self, publisher: bytes | None) -> None:
-        """Accepts revocations only from the publisher of this GID; from any publisher if None."""
-        low, high = np.frombuffer(publisher or bytes(GID_SIZE), dtype=np.int64)
-        with self.paused():
-            self.shared.sentinel_gid_low, self.shared.sentinel_gid_high = low, high
-            self.shared.sentinel_known = publisher is not None
-
-    def knows_torque(self) -> bool:
-        """True if a command of the sentinel was received since it took the arm."""
-        with self.paused():
-            self._hear_waiting_commands()
-            return self._heard_command
-
-    def receive(self, requested_at: float, reason: str = GIVEN_BACK) -> bool:
-        """Takes over the arm that the sentinel has given; returns True if the loop has it.
-
-        Args:
-            requested_at: time of the request, by the steady clock [s].
-            reason: reason of the mode that follows.
-        """
-        with self.paused():
-            if not self.running or self.now is None:
-                return False
-            self._hear_waiting_commands()  # the last command is in force
-            if not self.handover.receive(time.monotonic(), requested_at):
-                return False
-            self.supervisor.take_over(*self.state, reason)
-            return True
-
-    def _hear_command(self, command: Taken) -> None:
-        self.handover.hear_command(time.monotonic())
-        self._yield_if_asked()
-        try:
-            with decoding("a command"):
-                torque = decode_command(command.data, self.controller.model.nv)
-            if self._of_sentinel(command.publisher):
-                self.controller.in_force, self._heard_command = torque, True
-        except (CdrError, Float64MultiArrayError) as error:
-            self.log.say("error", "command", f"another node's command: {error}")
-
-    def _hear_waiting_commands(self) -> None:
-        if self._take_command is None:  # the executor may be busy
-            self.handover.miss_commands(time.monotonic())
-        while self.listens and self._take_command and (command := self._take_command()):
-            self._hear_command(command)
-
-    def _command_arm(self) -> bool:
-        """Commands the torques and returns True, or leaves the arm to the node that has it."""
-        if self._publish():
-            return True
-        self._yield_if_asked()
-        return False
-
-    def _yield_if_asked(self, named: bool = False) -> None:
-        """Leaves the arm to the node that commands it.
-
-        Args:
-            named: True if the sentinel has just become known as that node.
-        """
-        if self.handover.commanding:
-            return
-        guarded = self.supervisor.mode is Mode.GUARDED
-        self._heard_command &= guarded
-        if not guarded:
-            self._moved_at = time.monotonic()
-        if named or not guarded:
-            held = HELD_BY_SENTINEL
-            if self._sentinel in ("", UNHEARD):
-                held = HELD_BY_ANOTHER
-            elif self.supervisor.may_return and self.handover.lost_by_pause:
-                held = HELD_AFTER_PAUSE
-            self.supervisor.happen(Event.TAKEN_OVER, f"{held}: {self.handover.reason}")
 
 
 class SentinelLink:
@@ -250,7 +52,7 @@ class SentinelLink:
 
     Args:
         node: node of the controller.
-        loop: loop of the controller.
+        arm: arm that the sentinel shares.
         command_topic: topic of the commands.
         undo: destroys the link.
 
@@ -259,8 +61,8 @@ class SentinelLink:
         stranger: message about another active publisher of the sentinel's mode; empty without one.
     """
 
-    def __init__(self, node: ArmNode, loop: SharedArm, command_topic: str, undo: ExitStack) -> None:
-        self._node, self._loop, self._topic = node, loop, command_topic
+    def __init__(self, node: ArmNode, arm: SharedArm, command_topic: str, undo: ExitStack) -> None:
+        self._node, self._arm, self._topic = node, arm, command_topic
         self._label: str | None = None  # None until its mode is received; "" when it has ended
         self.gone = False
         self._looks = 0  # number of looks since its last message
@@ -271,7 +73,7 @@ class SentinelLink:
         self.stranger = ""
         kind, topic, _ = MODE
         self._modes = AttributedSubscription(node, kind, topic, FROM_SEVERAL, self._hear, undo)
-        undo.callback(loop.follow_sentinel, None)
+        undo.callback(arm.follow_sentinel, None)
         # A separate node, spun during requests: a callback that awaits an answer keeps rclpy's
         # executor so busy that the answer is never taken.
         name, namespace = f"{node.get_name()}_asks_sentinel", node.get_namespace()
@@ -336,8 +138,8 @@ class SentinelLink:
     def _discovered(self) -> None:
         """Called when a present sentinel must have been discovered: without one, reports that."""
         self._discovery.cancel()
-        if not self.label and self._loop.running:
-            self._loop.hear_sentinel("")
+        if not self.label and self._arm.running:
+            self._arm.hear_sentinel("")
 
     def take_back(self) -> str:
         """Requests the arm for an operator; returns a status message.
@@ -350,14 +152,14 @@ class SentinelLink:
 
     def _take_back_after_pause(self) -> None:
         """Requests an arm that was lost by a pause, once the pause is over and the arm at rest."""
-        is_back = self._loop.is_back()
-        if not (is_back and self._asks_back.is_due() and self._loop.knows_torque()):
+        is_back = self._arm.is_back()
+        if not (is_back and self._asks_back.is_due() and self._arm.knows_torque()):
             return
         try:
             self._take_back(self._give_back, f"{GIVEN_BACK} after a pause")
         except ControllerError as error:
             self._asks_back.failed()
-            self._loop.is_kept_from(str(error))
+            self._arm.is_kept_from(str(error))
         else:
             self._asks_back.succeeded()
 
@@ -370,11 +172,11 @@ class SentinelLink:
         """
         if not service.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
-        if self._loop.now is None:  # the arm would be given to a controller that cannot take it
+        if self._arm.loop.now is None:  # the arm would be given to a controller that cannot take it
             raise ControllerError("no joint state was received yet; call ~/resume again")
-        self._listen(self._loop.listens)
+        self._listen(self._arm.listens)
         deadline = time.monotonic() + LONGEST_ANSWER
-        while not self._loop.knows_torque():  # after a recent take-over: no torque may step
+        while not self._arm.knows_torque():  # after a recent take-over: no torque may step
             if time.monotonic() > deadline:
                 raise ControllerError(
                     "no command of the sentinel was received; call ~/resume again"
@@ -391,7 +193,7 @@ class SentinelLink:
             raise ControllerError(
                 f"the sentinel does not give the arm: {plain(answer.message, LONGEST_REASON)}"
             )
-        if not self._loop.receive(asked_at, reason):
+        if not self._arm.receive(asked_at, reason):
             raise ControllerError("the arm was given too late; the sentinel takes it again")
 
     def look(self) -> None:
@@ -403,8 +205,8 @@ class SentinelLink:
                 self.gone = True
             self._label = ""
         if not self.label:
-            self._loop.hear_sentinel("")
-        self._listen(self._loop.listens)
+            self._arm.hear_sentinel("")
+        self._listen(self._arm.listens)
 
     def _hear(self, event: TransitionEvent, gid: bytes | None) -> None:
         if not self._follows(gid):
@@ -412,9 +214,9 @@ class SentinelLink:
         label, reason = plain(event.goal_state.label), plain(event.transition.label, LONGEST_REASON)
         self._label, self._looks, self.gone = label, 0, False
         self._heard_at = time.monotonic()
-        if self._loop.running:
-            self._loop.hear_sentinel(label, reason)
-            self._listen(self._loop.listens)
+        if self._arm.running:
+            self._arm.hear_sentinel(label, reason)
+            self._listen(self._arm.listens)
             if self._label == Phase.commanding.value:
                 self._take_back_after_pause()
             else:
@@ -435,7 +237,7 @@ class SentinelLink:
             self.stranger = words
             return False
         self._followed, self._other_since, self.stranger = gid, math.inf, ""
-        self._loop.follow_sentinel(gid)
+        self._arm.follow_sentinel(gid)
         return True
 
     def _may_command(self, publisher: bytes | None) -> bool:
@@ -449,9 +251,9 @@ class SentinelLink:
             # The loop takes the commands itself, in time: the executor may be busy for long.
             kind, qos = Float64MultiArray, COMMANDS
             self._commands = RawSubscription(self._node, kind, self._topic, qos, own_context=False)
-            self._commands.on_failure = self._loop.note_untaken
-            self._loop.listen(self._commands.poll, self._may_command)
+            self._commands.on_failure = self._arm.loop.note_untaken
+            self._arm.listen(self._commands.poll, self._may_command)
         elif not wanted and self._commands is not None:
-            self._loop.listen(None)
+            self._arm.listen(None)
             self._commands.destroy()
             self._commands = None

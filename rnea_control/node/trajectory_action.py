@@ -213,7 +213,7 @@ class TrajectoryAction:
         if self._input is None:
             self._logger.error(text, throttle_duration_sec=THROTTLE)
         else:
-            self._input.loop.log.say("error", kind, text)
+            self._input.loop.arm_loop.log.say("error", kind, text)
 
     def _cancel(self, key: bytes) -> None:
         motion = self.goals.get(key)

@@ -45,7 +45,7 @@ class TrajectoryInput:
         self.loop = loop
         self.received, self._last = 0, -LONGEST_PAUSE
         self._told_delay = 0.0  # logged delay of the motion that is followed [s]
-        self._logger = loop.log.logger
+        self._logger = loop.arm_loop.log.logger
 
     def receive(self, trajectory: bytes) -> None:
         """Follows a serialized JointTrajectory of the topic, or logs the refusal."""
@@ -53,7 +53,7 @@ class TrajectoryInput:
             self.follow(trajectory, is_stream=True, on_end=self._note_ending)
         except TrajectoryError as error:
             text = f"trajectory refused, the controller goes on as before: {error}"
-            self.loop.log.say("error", f"trajectory: {error.code}", text)
+            self.loop.arm_loop.log.say("error", f"trajectory: {error.code}", text)
 
     def follow(
         self,
@@ -79,7 +79,7 @@ class TrajectoryInput:
         frequency = rules.policy_frequency
         if frequency > 0.0 and points.has_only_positions and not points.times.any():
             points = replace(points, times=np.arange(1, len(points) + 1) / frequency)
-        start = self.loop.states.time_of(message.stamp) if message.stamp else None
+        start = self.loop.arm_loop.states.time_of(message.stamp) if message.stamp else None
         request = MotionRequest(points, start, tolerances or GoalTolerances(), is_stream, on_end)
         lead = FIRST_LEAD
         for _ in range(MOST_ATTEMPTS):
@@ -95,7 +95,7 @@ class TrajectoryInput:
             if self.loop.call(lambda supervisor, plan=plan: supervisor.adopt(plan)):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion
-            lead = max(LONGER * lead, MARGIN * (self.loop.states.time - situation.t))
+            lead = max(LONGER * lead, MARGIN * (self.loop.arm_loop.states.time - situation.t))
         raise TrajectoryPlanningError(
             "it was not planned in time, as another trajectory took over or the computer is too "
             "busy; send it again"
@@ -133,7 +133,9 @@ class TrajectoryInput:
     def _note_ending(self, ending: Ending) -> None:
         """Logs the violation of a tolerance, as the topic has no result; called in a tick."""
         if ending.kind in (EndKind.PATH_TOLERANCE_VIOLATED, EndKind.GOAL_TOLERANCE_VIOLATED):
-            self.loop.log.say("error", ending.kind.name, f"trajectory stopped: {ending.text}")
+            self.loop.arm_loop.log.say(
+                "error", ending.kind.name, f"trajectory stopped: {ending.text}"
+            )
 
     def _report(self, motion: Motion, points: int, ahead: float, is_stream: bool) -> None:
         last, self._last = self._last, time.monotonic()

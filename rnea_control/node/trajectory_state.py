@@ -33,9 +33,9 @@ def scale(loop: ControlLoop, message: SpeedScalingFactor) -> None:
     try:
         loop.controller.speed_scaling = message.factor
     except ControllerError as error:
-        loop.log.logger.error(f"speed scaling stays as it is: {error}")
+        loop.arm_loop.log.logger.error(f"speed scaling stays as it is: {error}")
         return
-    loop.log.logger.info(f"speed scaling factor: {message.factor:g}")
+    loop.arm_loop.log.logger.info(f"speed scaling factor: {message.factor:g}")
 
 
 def answer_query(
@@ -50,7 +50,7 @@ def answer_query(
         response.success, response.message = False, str(error)
         return response
     time = request.time  # not negative, as rclpy refuses negative times
-    t = loop.states.time_of(time.sec * 10**9 + time.nanosec)
+    t = loop.arm_loop.states.time_of(time.sec * 10**9 + time.nanosec)
     s = situation.trajectory_time(t)
     trajectory = situation.trajectory
     q, v, a = trajectory.at(s)

@@ -17,15 +17,16 @@ import numpy as np
 from rclpy.clock import Clock
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import Act, Controller, ControllerSettings, motion_watch
+from rnea_control.control import Act, Controller, ControllerSettings, motion_watch, step
 from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.feasibility import StatePeriod
 from rnea_control.control.motion import Ending
-from rnea_control.exceptions import ControllerError, TorqueError
+from rnea_control.exceptions import ControllerError
 from rnea_control.loop import native_loop as native
 from rnea_control.loop.arm_loop import ArmLoop
+from rnea_control.loop.commander import Commander
 from rnea_control.loop.handover import Handover, HandoverTimes, Phase
 from rnea_control.loop.state_intake import AnothersState
 from rnea_control.messages.cdr import CdrError
@@ -73,8 +74,9 @@ class GuardSettings(Settings):
     most_give_backs: int = row("give_back_limit", 0)
 
 
-class Guard(ArmLoop):
-    """The loop in the sentinel's thread; other threads may call everything without an underscore.
+class Guard(Commander):
+    """The sentinel's command of an `ArmLoop`. Other threads may call everything without an
+    underscore, except the functions of `Commander`.
 
     Args:
         controller: computes the torques.
@@ -88,6 +90,9 @@ class Guard(ArmLoop):
         statements: what controllers publish about themselves.
 
     Attributes:
+        loop: takes states and publishes torques.
+        controller: computes the torques.
+        handover: decides whether the arm may be commanded.
         takeovers: number of times that it has taken over the arm.
         refused_states: number of states that were unreadable or implausible.
         let_go: why it commands no torque when it has the arm; empty if it would hold it.
@@ -117,8 +122,11 @@ class Guard(ArmLoop):
             "prediction_period": PREDICTION_PERIOD,
             "published_at": -math.inf,
         }
-        super().__init__(controller, command, handover, silence, times, clock, logger)
-        self.shared.ignores_repeated = True
+        parts = controller, command, handover, silence, times, clock, logger
+        self.loop = ArmLoop(self, *parts)
+        self.controller, self.handover = controller, handover
+        self.loop.shared.ignores_repeated = True
+        self.loop.on_published = self._note_published
         self.takeovers = self.refused_states = self._sent = self._heard = 0
         self._watch = watch
         self._settings = settings
@@ -128,7 +136,6 @@ class Guard(ArmLoop):
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
         self._applied = statements.current.applied  # True if the controller's commands are applied
         self._was_slow = False  # True if the arm was within `_fastest` since commands are applied
-        self._position = np.full(controller.model.nv, math.nan)  # position of the last state
         self._period = StatePeriod(0.0)
         self._last_round = self._heard_at = -math.inf
         self._pause = CLOSE_LOOK
@@ -136,10 +143,10 @@ class Guard(ArmLoop):
 
     def stop(self) -> None:
         """Ends the thread; if it commands, the gravity torque is its last command."""
-        with self.paused():
+        with self.loop.paused():
             self._rest("the sentinel has ended")
-            self._stopping = True
-        self.end()
+            self.loop.stopping = True
+        self.loop.end()
 
     @property
     def holds(self) -> bool:
@@ -149,7 +156,7 @@ class Guard(ArmLoop):
     @property
     def commands_sent(self) -> int:
         """Number of commands that it has published."""
-        return self._sent + self.shared.ticks
+        return self._sent + self.loop.shared.ticks
 
     def release(self) -> str:
         """Gives the arm to the controller, on an operator's request; returns a status message.
@@ -158,7 +165,7 @@ class Guard(ArmLoop):
             ControllerError: the sentinel does not command the arm, it has let go of the arm, or the
                 arm still moves.
         """
-        with self.paused():
+        with self.loop.paused():
             self._give()
             self.give_backs.forget()
         return GIVEN
@@ -172,7 +179,7 @@ class Guard(ArmLoop):
                 take it because of a pause; the arm still moves or its states cannot be used; or the
                 controller was paused too often.
         """
-        with self.paused():
+        with self.loop.paused():
             handover, given, now = self.handover, self.give_backs, time.monotonic()
             if self.holds and not handover.won_by_silence:
                 raise ControllerError(
@@ -182,12 +189,12 @@ class Guard(ArmLoop):
             if self.holds and (self.controller.predicting or self.controller.is_moving):
                 raise ControllerError("the arm is still being braked, or its states are missing")
             if self.holds and not self.let_go and given.is_refused(now):
-                self.log.say("error", "kept", f"keeps the arm: {given.words}")
+                self.loop.log.say("error", "kept", f"keeps the arm: {given.words}")
                 raise ControllerError(given.words)
             self._give()
             given.note(now)
             times = f"{given.within_period(now)} times within {PERIOD:g} s"
-        self.log.say(
+        self.loop.log.say(
             "warning",
             "given back",
             f"gave the arm back to the controller after a pause of that: {times}, {given.most} are "
@@ -213,7 +220,7 @@ class Guard(ArmLoop):
         Raises:
             ControllerError: the sentinel commands the arm, and it still moves.
         """
-        with self.paused():
+        with self.loop.paused():
             self._demand_rest()
             self._rest("requested by ~/stand_down")
         return (
@@ -223,9 +230,9 @@ class Guard(ArmLoop):
         )
 
     def _demand_rest(self) -> None:
-        if self.holds and self.speed > MOVING:
+        if self.holds and self.loop.speed > MOVING:
             raise ControllerError(
-                f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
+                f"the arm still moves at {self.loop.speed:.2g} rad/s or m/s; it is being braked"
             )
 
     @property
@@ -238,14 +245,14 @@ class Guard(ArmLoop):
     def _torque_in_force(self) -> FloatArray:
         """Torque that the hardware applies, shape (nv,), [Nm] or [N]: the torque of the latest
         command, which is the sentinel's own if it has just lost the arm by a pause."""
-        is_own = self.shared.published_at >= self._watch.torque_at
+        is_own = self.loop.shared.published_at >= self._watch.torque_at
         return self.controller.in_force if is_own else self._watch.in_force
 
     def heed(self) -> None:
         """Applies the statement of the controller that commands. Unless the sentinel
         commands, it is idle while those commands are not applied. It lets go of the arm if the
         controller has."""
-        with self.paused():
+        with self.loop.paused():
             self._heed()
 
     def _heed(self) -> None:
@@ -260,11 +267,11 @@ class Guard(ArmLoop):
 
     def braking_check(self) -> BrakingCheck:
         """Check of whether the arm could be braked with other values, from the last state."""
-        with self.lock:
-            return self.consistent(self._braking_check)
+        with self.loop.lock:
+            return self.loop.consistent(self._braking_check)
 
     def _braking_check(self) -> BrakingCheck:
-        controller, states = self.controller, self.states
+        controller, states = self.controller, self.loop.states
         begun = states.begun
         q = states.q if begun else controller.model.neutral()
         torque = controller.in_force if self.holds else self._watch.in_force
@@ -278,15 +285,15 @@ class Guard(ArmLoop):
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
-        with self.paused():
+        with self.loop.paused():
             self.controller.change(model, settings)
             self.handover.times = times
             self._watch.effort_limit = settings.effort_limit(model)
 
     def _rest(self, reason: str) -> None:
         if self.holds and not self.let_go:
-            self.controller.holding_torque(self.states.q, self.command.torque)
-            self._publish()
+            self.controller.holding_torque(self.loop.states.q, self.loop.command.torque)
+            self.loop.publish()
         self.handover.stop(reason)
         self._forget()
 
@@ -306,9 +313,9 @@ class Guard(ArmLoop):
 
     def attend(self) -> None:
         """Reports in words the findings of ticks in machine code."""
-        with self.lock:
+        with self.loop.lock:
             self._note(self.controller.tell())
-        self.log.flush()
+        self.loop.log.flush()
 
     def _note(self, found: Sequence[Ending]) -> None:
         """Logs the findings of steps; publishes at once that a step has let go of the arm."""
@@ -316,55 +323,58 @@ class Guard(ArmLoop):
             if end.let_go:
                 self._lets_go(end.text)
             elif end.faulty or end.gave_way:
-                self.log.say("error", "found", end.text)
+                self.loop.log.say("error", "found", end.text)
 
-    def answer_next(self) -> None:
-        taken, command = None, None
-        if self.may_run_natively():
-            reason, taken = self.run_natively()
+    def is_usual(self) -> bool:
+        return True
+
+    def answer_next(self, verdict: int | None, taken: Taken | None) -> None:
+        command, heard = None, self.loop.heard
+        if verdict is not None:
             self._last_round = time.monotonic()  # machine code was awake
-            if reason == native.COMMANDED:
-                taken, command = self.heard.poll(), taken
-            elif reason == native.REFUSED:
-                self._refuse(self._refusal())
+            if verdict == native.COMMANDED:
+                taken, command = heard.poll(), taken
+            elif verdict == native.REFUSED:
+                self._refuse(self.loop.refusal())
         elif self.holds:
-            taken = self.heard.take(PREDICTION_PERIOD)
+            taken = heard.take(PREDICTION_PERIOD)
         else:
             time.sleep(self._pause)
-            taken = self.heard.take(0.0)  # polling alone would leave arrivals in the semaphore
+            taken = heard.take(0.0)  # polling alone would leave arrivals in the semaphore
         self._round(taken, command)
 
     def _refuse(self, error: Exception) -> bool:
         """Logs why a step was refused; returns True if the state is ignored, and counted."""
-        ignored = self._is_ignored(error)
+        ignored = self.loop.is_ignored(error)
         self.refused_states += ignored
         return ignored
 
     def _round(self, taken: Taken | None, command: Taken | None = None) -> None:
         """Runs for every state, or every `LOOK`: processes all messages, then acts on them."""
-        with self.paused():
-            if self._stopping:
+        with self.loop.paused():
+            if self.loop.stopping:
                 return
             now = time.monotonic()
             handover = self.handover
-            self.look_at_clock()
+            self.loop.look_at_clock()
             was_paused = now - self._last_round > handover.times.arming
             self._last_round = now
             if command is not None:
                 self._hear_command(now, command)
-            while (taken_command := self.heard.poll(1)) is not None:
+            while (taken_command := self.loop.heard.poll(1)) is not None:
                 self._hear_command(now, taken_command)
             if was_paused and handover.phase is Phase.guarding:
                 handover.resume_guarding(now)  # the commands had waited
             self._pause = self._look_after(now - self._heard_at)
-            fresh = taken is not None and self._hear_state(now, *taken)
-            if not fresh:
+            verdict = native.IGNORED if taken is None else self._hear_state(now, *taken)
+            if verdict == native.IGNORED:
                 handover.hear_nothing(now)
             if handover.look(now):
                 self._catch()
-                fresh = True
-            if handover.phase is Phase.commanding:
-                self._command_arm(now, fresh)
+                verdict = self.loop.step(now, predicted=False)
+            elif verdict == native.IGNORED and self.holds:
+                verdict = self.loop.answer_nothing(now, False, math.inf, True)
+            self._interpret(verdict, now)
         if handover.phase is not self._published:
             before, self._published = self._published, handover.phase
             self._on_change(before.value)
@@ -390,55 +400,49 @@ class Guard(ArmLoop):
         if watch.commander != self._statements.commander:
             self._statements.commander = watch.commander
             self._heed()
-            self.log.wake()  # its parameters
+            self.loop.log.wake()  # its parameters
         if stranger:
             handover.hear_foreign(now, stranger)
-            self.log.say("error", "stranger", f"{stranger} commands the arm too: stop it")
+            self.loop.log.say("error", "stranger", f"{stranger} commands the arm too: stop it")
             return
         self._heard_at = now
         if handover.phase is Phase.idle:
-            if self._applied and self.states.begun:
+            if self._applied and self.loop.states.begun:
                 handover.guard(now)
             return
         handover.hear_command(now)
         longest = handover.times.timeout if self._settings.revokes_frozen else math.inf
         if self.let_go:
             return  # the same torque again and again is intended
-        fault = watch.fault(message, now, self.states.time, self._heard, self.speed, longest)
+        fault = watch.fault(
+            message, now, self.loop.states.time, self._heard, self.loop.speed, longest
+        )
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
-            self.log.say("error", "revoking", f"commands are wrong: {fault}")
+            self.loop.log.say("error", "revoking", f"commands are wrong: {fault}")
 
     def _hear_state(
         self, now: float, message: bytes, number: int | None, publisher: bytes | None
-    ) -> bool:
-        """Decodes a state; returns True if it is of use."""
-        states = self.states
+    ) -> int:
+        """Answers a state if the guard commands, and judges the motion if it guards; returns the
+        verdict, IGNORED for a state of no use."""
+        states = self.loop.states
         try:
-            stamp, _ = self._take(message, number, publisher, now)
+            verdict = self.loop.answer(message, number, publisher, now, self.holds)
         except (OtherJoints, AnothersState):
-            return False
+            return native.IGNORED
         except (CdrError, JointStateError) as error:
             self.refused_states += 1
-            self.log.say("error", "state", str(error))
-            return False
-        # Machine code keeps the last position in the controller's rows.
-        last = self.controller.last_state[0] if self.holds else self._position
-        gap, repeated = states.gap(stamp), states.begun and stamp == states.stamp
-        if repeated and (self.system_time or (states.q == last).all()):
-            return False  # a repeated state has no new information
-        t = math.nan
-        if not 0.0 <= gap <= self._longest_step:
-            t = self._time_after_jump(gap)
-            words = f"the stamps of joint_states jumped by {gap:+.3f} s; time goes on without that"
-            self.log.say("warning" if self.system_time else "info", "stamps", words)
-        self._place(stamp, now, t, last)
-        self._position[:] = states.q
+            self.loop.log.say("error", "state", str(error))
+            return native.IGNORED
+        if verdict == native.REPEATED:
+            return native.IGNORED
+        if verdict == native.JUMPED:
+            verdict = self.loop.answer_at(self._time_after_jump(), now, self.holds)
         if not self._period.is_known:
             self._period.measure(states.time, states.v)
             shortest = self._period.shortest
-            self.shared.period = 0 if math.isnan(shortest) else round(shortest * 1e9)
+            self.loop.shared.period = 0 if math.isnan(shortest) else round(shortest * 1e9)
         self._heard += 1
-        self.handover.hear_state(states.time, now, number)
         if states.interval > LONGEST_REPEAT:  # a controller that has braked may be silent meanwhile
             self.handover.miss_commands(now)
         excess = np.abs(states.v) - self._fastest
@@ -449,8 +453,15 @@ class Guard(ArmLoop):
             name = self.controller.model.joint_names[j]
             fault = f"{name} moves at {states.v[j]:.3g} rad/s or m/s"
             if self.handover.revoke(now, fault):
-                self.log.say("error", "revoking", f"the arm is too fast: {fault}")
-        return True
+                self.loop.log.say("error", "revoking", f"the arm is too fast: {fault}")
+        return verdict
+
+    def _time_after_jump(self) -> float:
+        """Time of a state whose stamp does not closely follow the last stamp [s]; logs that."""
+        words = f"{self.loop.jump:+.3f} s; time goes on without that"
+        severity = "warning" if self.loop.system_time else "info"
+        self.loop.log.say(severity, "stamps", f"the stamps of joint_states jumped by {words}")
+        return self.loop.time_after_jump()
 
     def _catch(self) -> None:
         """Brakes the arm from its present state, then holds it. An arm that was let go gets no
@@ -460,38 +471,26 @@ class Guard(ArmLoop):
         controller.in_force = self._torque_in_force
         controller.forget()
         controller.watch = motion_watch.STOPPED
-        controller.start(self.states.time, self.states.q)
+        controller.start(self.loop.states.time, self.loop.states.q)
         if self.let_go:
             controller.let_go()
-        controller.finish(self.handover.reason, Act.IS_CAUGHT, state=self.state)
+        controller.finish(self.handover.reason, Act.IS_CAUGHT, state=self.loop.state)
 
-    def _command_arm(self, now: float, fresh: bool) -> None:
-        """Answers a state; uses a predicted state if states are missing or implausible."""
-        late = now - self.states.came_at
-        missing = late > self._settings.prediction_gap and self.system_time
-        if not (fresh or missing) or not self.handover.may_answer(now):
+    def _interpret(self, verdict: int, now: float) -> None:
+        """Acts on a verdict about a state. In place of a state that a step has refused, a predicted
+        one is answered."""
+        if verdict == native.REFUSED:
+            self._refuse(self.loop.refusal())
+            verdict = self.loop.step(now, predicted=True)
+        if verdict != native.ANSWERED:
             return
-        t = self.states.time + late
-        if not fresh:
-            predicted_at = self.shared.predicted_at
-            if self.controller.repeats(t) or now - predicted_at < PREDICTION_PERIOD:
-                return
-            self.shared.predicted_at = now
-        self._limit_rate(self.states.time if fresh else t, now)
-        if fresh:
-            try:
-                self._note(self.controller.step(*self.state, self.command.torque))
-            except ControllerError as error:
-                fresh = not self._refuse(error)
-        if not fresh:
-            try:
-                self.controller.predict(t, self.command.torque)
-            except TorqueError as error:
-                self._refuse(error)
-        self._publish()
+        if self.loop.shared.outcome == step.BAD_TORQUE:
+            self._refuse(self.loop.refusal())
+        else:
+            self._note(self.controller.findings_of(self.loop.shared.outcome))
+        self.loop.publish()
 
-    def note_command(self, message: bytes, now: float) -> None:
-        super().note_command(message, now)
+    def _note_published(self, message: bytes, now: float) -> None:
         self._watch.sent(message, now)
         self._sent += 1
 

@@ -122,7 +122,7 @@ class SentinelNode(ArmNode):
     def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
         """Waits until an arm that the sentinel brakes has come to rest."""
         deadline = time.monotonic() + LONGEST_BRAKING
-        while self._holds and self.guard.speed > MOVING and time.monotonic() < deadline:
+        while self._holds and self.guard.loop.speed > MOVING and time.monotonic() < deadline:
             spin()
         if self._holds:
             self.get_logger().error(
@@ -164,7 +164,7 @@ class SentinelNode(ArmNode):
                 if self.guard is None:
                     self.note_failure(words)
                 else:  # this may be its thread, which logs by its queue alone
-                    self.guard.log.say("error", "mode", words)
+                    self.guard.loop.log.say("error", "mode", words)
 
     def destroy_node(self) -> None:
         """Takes the node down; a guard that commands leaves the gravity torque."""
@@ -263,7 +263,7 @@ class SentinelNode(ArmNode):
             return
         self.fault = ""
         self.leave_descriptions()
-        self.guard.begin("sentinel", self.real_time)
+        self.guard.loop.begin("sentinel", self.real_time)
         self.publish_mode()
 
     def _built(self, description: str, undo: ExitStack) -> Guard:
@@ -301,7 +301,7 @@ class SentinelNode(ArmNode):
         manager = parameters["controller_manager"]
         taker = EffortController(self, topic, model.joint_names, manager, lambda: None, undo)
         self._effort_controller = taker
-        guard.hear(heard, wake, (COMMAND,), own)
+        guard.loop.hear(heard, wake, (COMMAND,), own)
         guard.warm_up()
         undo.callback(guard.stop)
         self.get_logger().info(
@@ -351,7 +351,7 @@ class SentinelNode(ArmNode):
         self.publish_mode(before)
         text = f"{before} -> {self.label}: {self.reason}"
         calm = self.label in ("idle", "guarding") and not self.guard.handover.contested
-        self.guard.log.say("info" if calm else "error", self.label, text)
+        self.guard.loop.log.say("info" if calm else "error", self.label, text)
         period = COMMANDING_HEARTBEAT if self.label == "commanding" else HEARTBEAT
         self._heartbeat.timer_period_ns = 1e9 * period
         self._heartbeat.reset()
@@ -375,10 +375,10 @@ class SentinelNode(ArmNode):
                 "takeovers": str(guard.takeovers),
                 "given back after a pause": str(guard.give_backs.count),
                 "commands sent": str(guard.commands_sent),
-                "commands not published": str(guard.unpublished),
-                "ticks without the interpreter": str(guard.shared.ticks),
+                "commands not published": str(guard.loop.unpublished),
+                "ticks without the interpreter": str(guard.loop.shared.ticks),
                 "states refused": str(guard.refused_states),
-                "fastest joint": f"{guard.speed:.3g}",
+                "fastest joint": f"{guard.loop.speed:.3g}",
             }
         if self.differs:
             values["differs"] = self.differs
@@ -414,8 +414,8 @@ class SentinelNode(ArmNode):
     def _finding(self) -> Finding:
         if self.guard is None:
             return (WARN if self.fault == WAITING else ERROR), self.fault
-        if self.guard.failure:
-            return ERROR, self.guard.failure
+        if self.guard.loop.failure:
+            return ERROR, self.guard.loop.failure
         if self.guard.let_go:
             return ERROR, self.guard.let_go
         handover, given = self.guard.handover, self.guard.give_backs

@@ -238,7 +238,7 @@ def test_torque_changes_no_faster_than_the_rate() -> None:
         c = controller(gains=gains, torque_rate_limit=rate)
         last = torque(c, 0.001, ZERO)
         if told is not None:
-            c.limit_rate_step(told)
+            c.rows.rate_step = told
         for t, dt in steps:
             now = torque(c, t, [-3.0, -3.0])
             np.testing.assert_allclose(now - last, rate * dt, rtol=1e-9, atol=1e-12)

@@ -19,6 +19,8 @@ from rnea_control.loop.loop_records import (
     AppliedTorque,
     DeferredLog,
     LoopStatistics,
+    note,
+    record,
 )
 from rnea_control.ros.real_time import CPU_LATENCY, RealTime, RealTimeSettings
 
@@ -27,7 +29,7 @@ def test_quantiles_are_within_a_bin() -> None:
     values = np.random.default_rng(0).lognormal(-8.0, 1.0, 5000)
     statistics = LoopStatistics()
     for value in values:
-        statistics.record(value, math.nan, math.nan, 0.001)
+        record(statistics.arrays, value, math.nan, math.nan, 0.001, 0)
     for part in (0.5, 0.9, 0.99, 0.999):
         exact = np.quantile(values, part, method="inverted_cdf")
         assert exact <= statistics.quantiles(0, part)[0] <= 1.03 * exact
@@ -39,17 +41,17 @@ def test_quantiles_are_within_a_bin() -> None:
 @pytest.mark.parametrize("value", [0.0, -1.0, 1e-9, 1e3, math.inf])
 def test_what_lies_outside_counts_at_the_edge(value: float) -> None:
     statistics = LoopStatistics()
-    statistics.record(value, value, value, value)
+    record(statistics.arrays, value, value, value, value, 0)
     jitter = 0 if math.isinf(value) else 1  # which is zero
     assert statistics.histograms[:, [0, -1]].sum() == 3 + jitter
 
 
 def test_difference_of_two_times() -> None:
     statistics = LoopStatistics()
-    statistics.record(0.5, 0.5, 0.5, 0.5)
+    record(statistics.arrays, 0.5, 0.5, 0.5, 0.5, 0)
     statistics.counts.missed = 4
     earlier = statistics.copy()
-    statistics.record(0.001, 0.001, 0.0016, 0.001)  # more than half a period late
+    record(statistics.arrays, 0.001, 0.001, 0.0016, 0.001, 0)  # more than half a period late
     statistics.counts.missed = 5
     recent = statistics.since(earlier)
     assert (recent.ticks, recent.counts.missed, recent.counts.late) == (1, 1, 1)
@@ -63,7 +65,7 @@ def commanded(count: int) -> AppliedTorque:
     """One command a millisecond, each with a torque of its own."""
     applied = AppliedTorque(2)
     for i in range(count):
-        applied.note(np.array([i, 0.0]), 0.001 * i)
+        note(applied.arrays, np.array([i, 0.0]), 0.001 * i)
     return applied
 
 
@@ -77,7 +79,7 @@ def test_age_is_that_of_the_command_with_the_same_torque(count: int, back: int) 
 
 def test_the_newest_of_equal_torques_counts_but_none_from_after_the_state() -> None:
     applied = commanded(10)
-    applied.note(np.array([3.0, 0.0]), 0.02)
+    note(applied.arrays, np.array([3.0, 0.0]), 0.02)
     assert applied.age(np.array([3.0, 0.0]), 0.021) == pytest.approx(0.001)
     assert applied.age(np.array([3.0, 0.0]), 0.0195) == pytest.approx(0.0165)
 

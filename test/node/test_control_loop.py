@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dds import trajectory
-from node_bench import JOINTS, LoopBench, Q
+from node_bench import JOINTS, LEASE, LoopBench, Q
 from rclpy.clock import ROSClock
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
@@ -65,8 +65,8 @@ def command(*torque: float) -> Taken:
 def hear(loop: ControlLoop, *commands: Taken) -> None:
     """Has a loop that listens hear these commands of another node."""
     waiting = deque(commands)
-    loop.listen(lambda: waiting.popleft() if waiting else None)
-    assert loop.knows_torque()
+    loop.arm.listen(lambda: waiting.popleft() if waiting else None)
+    assert loop.arm.knows_torque()
 
 
 @pytest.mark.parametrize("simulated", [False, True])
@@ -114,7 +114,7 @@ def test_delay_by_a_pause_is_logged_once_and_caught_up_where_asked_for(
     bench = LoopBench(replace(settings(1e9), more={"trajectory.catch_up": catch_up}))
     loop, controller = bench.loop, bench.loop.controller
     trajectories, warnings = TrajectoryInput(loop), []
-    monkeypatch.setattr(loop.log.logger, "warning", warnings.append)
+    monkeypatch.setattr(loop.arm_loop.log.logger, "warning", warnings.append)
     loop.start()
     bench.tick(0)
     points = [(1.5, Q + 0.1, [0.0] * 2), (2.0, Q + 0.2, [0.0] * 2)]
@@ -158,13 +158,13 @@ def test_states_that_are_refused_spend_no_time_of_the_rate_limit() -> None:
         bench.tick(k * 1_000_000)
     for k in range(5, 10):
         time.sleep(0.002)
-        before = loop.shared.rate_at
+        before = loop.arm_loop.shared.rate_at
         bench.tick(k * 1_000_000, [math.nan, -0.4])
-        assert "nan" in loop.refused and loop.shared.rate_at == before
+        assert "nan" in loop.ticks.refused and loop.arm_loop.shared.rate_at == before
         begin = time.monotonic()
-        assert loop.watch()
-        spent.append(loop.shared.rate_at - before)
-        assert loop.shared.rate_at >= begin  # a torque has left
+        assert loop.ticks.watch()
+        spent.append(loop.arm_loop.shared.rate_at - before)
+        assert loop.arm_loop.shared.rate_at >= begin  # a torque has left
     loop.stop()
     assert min(spent) >= 0.002
 
@@ -192,23 +192,23 @@ def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() 
 def test_arm_that_it_has_not_had_is_not_taken_in_a_pause_of_the_states() -> None:
     """A start goes by its rules, whatever comes while the controller still listens."""
     _, loop = begun("guarding")
-    loop.states.intake.came_at -= 5.0  # seconds without a state
-    assert loop.watch()
+    loop.arm_loop.states.intake.came_at -= 5.0  # seconds without a state
+    assert loop.ticks.watch()
     assert loop.supervisor.mode is Mode.WAITING
 
 
 def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
     _, loop = begun("commanding")
     commands: deque[Taken] = deque()
-    loop.listen(lambda: commands.popleft() if commands else None)
+    loop.arm.listen(lambda: commands.popleft() if commands else None)
     commands.append(command(1.0))  # of an arm with one joint
-    assert not loop.knows_torque()
+    assert not loop.arm.knows_torque()
     torques = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
     first, *others = (command(*torque) for torque in torques)
     commands.append(first)
-    assert loop.knows_torque()
+    assert loop.arm.knows_torque()
     commands.extend(others)  # on their way when the arm was given
-    assert loop.receive(time.monotonic())
+    assert loop.arm.receive(time.monotonic())
     np.testing.assert_array_equal(loop.controller.in_force, torques[-1])
 
 
@@ -219,7 +219,7 @@ def test_who_commands_at_the_start_is_named_once_that_is_known() -> None:
     assert loop.supervisor.reason.startswith(
         "another node commands the arm; the controller takes over"
     )
-    loop.hear_sentinel("commanding")
+    loop.arm.hear_sentinel("commanding")
     assert loop.supervisor.reason.startswith("the sentinel commands the arm; ~/resume")
     assert len(loop.changes) == 3  # its first mode, and these two
 
@@ -227,7 +227,7 @@ def test_who_commands_at_the_start_is_named_once_that_is_known() -> None:
 def test_silence_that_nobody_could_hear_gives_no_arm(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = LoopBench(settings())
     loop, now = bench.loop, [time.monotonic()]
-    loop.handover.times = HandoverTimes.of_controller()
+    loop.arm_loop.handover.times = HandoverTimes.of_controller()
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     loop.start(Phase.commanding.value)
 
@@ -235,10 +235,10 @@ def test_silence_that_nobody_could_hear_gives_no_arm(monkeypatch: pytest.MonkeyP
         for _ in range(300):
             now[0] += 0.001
             bench.tick(round(now[0] * 1e9))
-        return loop.handover.commanding
+        return loop.arm_loop.handover.commanding
 
     assert not has_arm_later()  # the executor has not begun to listen
-    loop.listen(lambda: None)
+    loop.arm.listen(lambda: None)
     assert has_arm_later()
 
 
@@ -246,7 +246,7 @@ def test_emergency_stop_while_it_listens_counts_once_there_is_no_sentinel() -> N
     bench, loop = begun(UNHEARD)
     for pressed in (True, False):  # it is to be resumed
         loop.call(lambda it, pressed=pressed: it.emergency_stop(pressed, "button"))
-    loop.hear_sentinel("")
+    loop.arm.hear_sentinel("")
     assert loop.supervisor.reason == "for joint_states"
     bench.tick(1_000_000)
     assert loop.supervisor.mode is Mode.EMERGENCY_STOP
@@ -256,11 +256,11 @@ def test_emergency_stop_while_it_listens_counts_once_there_is_no_sentinel() -> N
 def test_emergency_stop_of_a_publisher_that_has_gone_can_be_ended(named: bool) -> None:
     """By ~/resume where messages tell who sends them, else by anybody's release."""
     bench, loop = begun("")
-    loop.names_publishers = named
-    loop._hear_stop(True, b"gone")
+    loop.arm_loop.names_publishers = named
+    loop.ticks.hear_stop(True, b"gone")
     bench.tick(1_000_000)
     assert loop.supervisor.mode is Mode.EMERGENCY_STOP
-    loop._hear_stop(False, b"another")
+    loop.ticks.hear_stop(False, b"another")
     if named:
         with pytest.raises(ControllerError, match="held by"):
             loop.supervisor.resume({b"gone": "/button", b"another": "/another"})
@@ -271,12 +271,12 @@ def test_emergency_stop_of_a_publisher_that_has_gone_can_be_ended(named: bool) -
 def test_torque_that_does_not_leave_is_not_in_force() -> None:
     bench, loop = begun("commanding")
     hear(loop, command(50.0, 50.0))
-    assert loop.receive(time.monotonic())
+    assert loop.arm.receive(time.monotonic())
     assert bench.tick(1_000_000)
     time.sleep(1.2)  # away, and without states
     for _ in range(3):
         time.sleep(0.002)
-        assert loop.watch()
+        assert loop.ticks.watch()
     np.testing.assert_array_equal(loop.controller.in_force, bench.command.sent[-1])
     assert loop.supervisor.mode is Mode.BLIND
     assert len(bench.command.sent) == 1
@@ -292,21 +292,62 @@ def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
 
     def lack(milliseconds: int) -> None:
         for _ in range(milliseconds):
-            loop.states.intake.came_at -= 0.001
+            loop.arm_loop.states.intake.came_at -= 0.001
             time.sleep(0.001)
-            assert loop.watch()
+            assert loop.ticks.watch()
 
-    loop.states.intake.came_at -= 1.0
+    loop.arm_loop.states.intake.came_at -= 1.0
     lack(300)
     sent = len(bench.command.sent)
     lack(20)
     assert len(bench.command.sent) == sent  # the hardware keeps it
-    loop.hear_sentinel("commanding")
+    loop.arm.hear_sentinel("commanding")
     hear(loop, command(5.0, 5.0))
-    assert loop.receive(time.monotonic())
+    assert loop.arm.receive(time.monotonic())
     lack(50)
     assert len(bench.command.sent) > sent
     np.testing.assert_array_equal(loop.controller.in_force, bench.command.sent[-1])
+
+
+def test_loop_whose_python_tick_loses_the_lease_leaves_the_arm_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As machine code does: the mode says who has the arm."""
+    bench, now = LoopBench(settings()), [time.monotonic()]
+    loop = bench.loop
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    loop.start()
+    loop.arm.hear_sentinel("guarding")
+    for k in range(3):
+        now[0] += 0.001
+        bench.tick(k * 1_000_000)
+    assert loop.supervisor.mode is Mode.HOLDING
+    now[0] += 2.0 * LEASE  # paused, while states came
+    sent = len(bench.command.sent)
+    bench.tick(round(2.0 * LEASE * 1e9))
+    assert len(bench.command.sent) == sent
+    assert loop.supervisor.mode is Mode.GUARDED
+    assert "it was paused for" in loop.supervisor.reason
+
+
+def test_loop_that_let_go_before_it_held_the_arm_lasts_without_states(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There is no trajectory, and no torque to command; that ended the loop's thread."""
+    bench, now = LoopBench(settings()), [time.monotonic()]
+    loop = bench.loop
+    loop.arm_loop.handover.times = HandoverTimes.of_controller()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    loop.start("powerless")
+    loop.arm.listen(lambda: None)
+    for _ in range(300):
+        now[0] += 0.001
+        bench.tick(round(now[0] * 1e9))
+    assert loop.arm_loop.handover.commanding and loop.supervisor.mode is Mode.POWERLESS
+    for _ in range(5):
+        now[0] += 0.002
+        assert loop.ticks.watch()
+    assert not bench.command.sent
 
 
 def test_zero_torque_is_approached_within_the_rate() -> None:
@@ -327,9 +368,9 @@ def test_trajectory_that_takes_long_to_plan_is_planned_far_enough_ahead() -> Non
     plan, leads = loop.controller.plan, []
 
     def slowly(request: MotionRequest, situation: Situation, lead: float, alive: object) -> Plan:
-        loop.shared.attended_at = 0.0
+        loop.arm_loop.shared.attended_at = 0.0
         found = plan(request, situation, lead, alive)
-        assert loop.shared.attended_at > 0.0  # planning is no hang
+        assert loop.arm_loop.shared.attended_at > 0.0  # planning is no hang
         leads.append(lead)
         for k in range(60):  # states of 0.6 s
             bench.tick(len(leads) * 10**9 + k * 10**7)

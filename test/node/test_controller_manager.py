@@ -135,11 +135,11 @@ def test_few_states_are_answered_while_nobody_takes_the_commands() -> None:
         follows(bench)
 
         def answered(states: int) -> int:
-            ticks = bench.node.loop.statistics.ticks
+            ticks = bench.node.loop.arm_loop.statistics.ticks
             for _ in range(states):
                 bench.state(Q)
                 time.sleep(0.001)
-            return bench.node.loop.statistics.ticks - ticks
+            return bench.node.loop.arm_loop.statistics.ticks - ticks
 
         assert 0 < answered(200) < 100
         manager.publish(**{NAME: "active"})

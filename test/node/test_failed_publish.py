@@ -62,7 +62,7 @@ def bench(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         try:
             for _ in range(60):  # the first fifty are Python's
                 bench.answer()
-            natively = bench.node.loop.shared.ticks > 0
+            natively = bench.node.loop.arm_loop.shared.ticks > 0
             assert natively == (request.param == "machine code")
             yield bench
         finally:
@@ -72,14 +72,16 @@ def bench(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 def test_command_that_is_not_published_is_followed_by_the_next_one(bench: Bench) -> None:
     loop = bench.node.loop
     last = bench.commands[-1]
-    with invalid(loop.command.publisher, loop):
+    with invalid(loop.arm_loop.command.publisher, loop.arm_loop):
         for attempts in range(1, 20):
             bench.state(q=Q + 0.05)  # it is pushed, and the controller pulls it back
-            wait_for(lambda n=attempts: loop.failure or unpublished(bench) >= n, bench.spin)
-        wait_for(lambda: not loop.runs_natively or loop.shared.sequence % 2 == 0)
+            wait_for(
+                lambda n=attempts: loop.arm_loop.failure or unpublished(bench) >= n, bench.spin
+            )
+        wait_for(lambda: not loop.arm_loop.runs_natively or loop.arm_loop.shared.sequence % 2 == 0)
         # The hardware keeps the last torque, and what follows starts from that.
         np.testing.assert_array_equal(loop.controller.in_force, last)
-    assert not loop.failure and bench.values["mode"] == "holding"
+    assert not loop.arm_loop.failure and bench.values["mode"] == "holding"
     assert unpublished(bench) >= 19
     step = np.abs(bench.answer(q=Q + 0.05) - last)
     assert 0.0 < step.max() < 0.006 * RATE
@@ -97,12 +99,12 @@ def test_emergency_stop_that_is_not_taken_is_logged_and_the_arm_is_held(
         time.sleep(PAUSE)  # the loop looks at the other messages meanwhile
         return "a message was not taken" in capfd.readouterr().err
 
-    with invalid(loop.heard._subscriptions[1], loop):
-        ticks = loop.shared.ticks
+    with invalid(loop.arm_loop.heard._subscriptions[1], loop.arm_loop):
+        ticks = loop.arm_loop.shared.ticks
         for _ in range(4):  # again and again
             wait_for(logged, bench.spin)
-        assert loop.shared.ticks > ticks
-    assert not loop.failure and bench.values["mode"] == "holding"
+        assert loop.arm_loop.shared.ticks > ticks
+    assert not loop.arm_loop.failure and bench.values["mode"] == "holding"
 
 
 def test_mode_that_is_not_published_is_published_later(bench: Bench) -> None:
@@ -112,12 +114,12 @@ def test_mode_that_is_not_published_is_published_later(bench: Bench) -> None:
     )
     wait_for(lambda: modes, bench.spin)
     failures = node.failures
-    with invalid(node.configured._modes, loop):
+    with invalid(node.configured._modes, loop.arm_loop):
         loop.call(Supervisor.guide)
-        wait_for(lambda: loop.failure or node.failures > failures, bench.spin)
+        wait_for(lambda: loop.arm_loop.failure or node.failures > failures, bench.spin)
         bench.answer()
     wait_for(lambda: modes[-1] == "gravity_compensation", bench.spin)
-    assert not loop.failure
+    assert not loop.arm_loop.failure
 
 
 def test_sentinel_takes_the_arm_though_its_mode_and_a_command_are_not_published() -> None:
@@ -154,11 +156,11 @@ def test_sentinel_takes_the_arm_though_its_mode_and_a_command_are_not_published(
 
         try:
             wait_for(lambda: guard.handover._armed, lambda: spin(commanding=True))
-            with invalid(node._mode, guard):
-                wait_for(lambda: guard.failure or guard.holds, spin)
-                with invalid(guard.command.publisher, guard):
-                    wait_for(lambda: guard.failure or guard.unpublished > 20, spin)
-            assert guard.holds and not guard.failure
+            with invalid(node._mode, guard.loop):
+                wait_for(lambda: guard.loop.failure or guard.holds, spin)
+                with invalid(guard.loop.command.publisher, guard.loop):
+                    wait_for(lambda: guard.loop.failure or guard.loop.unpublished > 20, spin)
+            assert guard.holds and not guard.loop.failure
             sent = guard.commands_sent
             wait_for(lambda: modes[-1:] == ["commanding"] and guard.commands_sent > sent, spin)
         finally:

@@ -1,4 +1,5 @@
-"""Ticks by machine code do what ticks by Python do, to the last bit."""
+"""Ticks by machine code do what ticks by Python do, to the last bit: both call the same functions
+about a state, and interpret the verdicts alike."""
 
 from __future__ import annotations
 
@@ -70,10 +71,13 @@ def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> N
     one, other = by_python.loop, by_machine.loop
     for name, mine, its in (
         ("state", one.controller.rows, other.controller.rows),
-        ("lease", *(each.handover.lease.array.view(np.uint8) for each in (one, other))),
-        ("intake", *(each.states.intake.array.view(np.uint8) for each in (one, other))),
-        ("histograms", one.statistics.histograms, other.statistics.histograms),
-        ("counts", *(each.statistics.counts.array.view(np.uint8) for each in (one, other))),
+        ("lease", *(each.arm_loop.handover.lease.array.view(np.uint8) for each in (one, other))),
+        ("intake", *(each.arm_loop.states.intake.array.view(np.uint8) for each in (one, other))),
+        ("histograms", one.arm_loop.statistics.histograms, other.arm_loop.statistics.histograms),
+        (
+            "counts",
+            *(each.arm_loop.statistics.counts.array.view(np.uint8) for each in (one, other)),
+        ),
     ):
         np.testing.assert_array_equal(mine, its, name)
     collisions = [why for _, _, why in by_python.changes if why.startswith("collision?")]
@@ -95,7 +99,7 @@ def test_a_loop_to_which_nobody_listens_any_more_waits(monkeypatch: pytest.Monke
     twin = Twin(0)
 
     def leave() -> None:
-        with twin.loop.paused():
+        with twin.loop.arm_loop.paused():
             twin.loop.supervisor.hear_listeners(False, "for a subscription")
 
     asks = threading.Thread(target=leave)
@@ -138,16 +142,16 @@ def test_machine_code_does_not_go_on_where_the_loop_is_told_to_end(
     monkeypatch.setattr("native_bench.BEFALLS", {"nothing": 1.0})
     twin = Twin(0)
     assert twin.natively(lambda twin, given: None, 200) > 100
-    twin.loop.shared.interruptions = 0
-    assert twin.loop.may_run_natively()
-    twin.loop.end()
-    assert not twin.loop.may_run_natively()
+    twin.loop.arm_loop.shared.interruptions = 0
+    assert twin.loop.arm_loop.may_run_natively()
+    twin.loop.arm_loop.end()
+    assert not twin.loop.arm_loop.may_run_natively()
 
 
 def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:
     twin = Twin(0)
-    twin.loop.stops["pressed"] = 0
-    twin.loop.shared.stops_received = native.MOST_STOPS + 1
+    twin.loop.arm_loop.stops["pressed"] = 0
+    twin.loop.arm_loop.shared.stops_received = native.MOST_STOPS + 1
     twin.loop.attend()
     twin.natively(lambda twin, given: None, 100)
     assert "emergency_stop" in [new for _, new, _ in twin.changes]

@@ -21,7 +21,8 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.control import Mode
 from rnea_control.control.feasibility import MEASURED_STATES
 from rnea_control.dynamics import Workspace, gravity
-from rnea_control.loop.loop_records import LoopStatistics
+from rnea_control.loop.arm_loop import ArmLoop
+from rnea_control.loop.loop_records import LoopStatistics, record
 from rnea_control.model import RobotModel
 
 ZERO, GOAL = [0.0, 0.0], [0.5, -0.5]
@@ -51,7 +52,7 @@ def test_holds_the_measured_position_at_first(bench: Bench) -> None:
     assert not bench.commands  # nothing is held yet
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
     np.testing.assert_allclose(bench.node.loop.controller.trajectory.at(0.0)[0], Q)
-    assert bench.node.loop.statistics.ticks == 1
+    assert bench.node.loop.arm_loop.statistics.ticks == 1
 
 
 def test_jumbled_joint_order_and_foreign_joints(bench: Bench) -> None:
@@ -95,7 +96,7 @@ def test_bad_state_is_answered_by_the_model(bench: Bench, state: tuple, words: s
     np.testing.assert_allclose(bench.commands[count:], np.tile(GRAVITY, (4, 1)), rtol=1e-12)
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
     assert bench.status.message == "in control" and bench.values["motion"] == "holding"
-    assert bench.node.loop.statistics.counts.missed == 0  # it was refused
+    assert bench.node.loop.arm_loop.statistics.counts.missed == 0  # it was refused
 
 
 def test_bad_states_do_not_let_time_run_faster(bench: Bench) -> None:
@@ -119,8 +120,8 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
     bench.answer()
     slow, missed = LoopStatistics(), LoopStatistics()
     for _ in range(100):
-        slow.record(0.001, 0.0, 0.0, 0.0)
-        missed.record(0.0, 0.0, 0.0, 0.0)
+        record(slow.arrays, 0.001, 0.0, 0.0, 0.0, 0)
+        record(missed.arrays, 0.0, 0.0, 0.0, 0.0, 0)
     level, message = reported(slow)
     assert level == DiagnosticStatus.WARN
     assert "tick duration 0.001 exceeds the warn threshold, 0.0005" in message
@@ -174,7 +175,7 @@ def test_failure_of_the_loop_leaves_the_gravity_torque(bench: Bench, monkeypatch
     def broken(*arguments) -> None:
         raise RuntimeError("a fault of the program")
 
-    monkeypatch.setattr(LoopStatistics, "record", broken)
+    monkeypatch.setattr(ArmLoop, "record", broken)
     bench.state(v=[1.0, 1.0])
     # The queue of one may drop the answer that comes right before.
     wait_for(lambda: np.allclose(bench.commands[-1], GRAVITY, rtol=1e-12, atol=0.0), bench.spin)
@@ -206,7 +207,7 @@ def test_gap_in_time_drops_the_motion(bench: Bench) -> None:
     np.testing.assert_allclose(bench.answer(moved), gravity_torque(moved), rtol=1e-12)
     # An error of a busy machine would come first.
     bench.set(diagnostics__tick_duration__error=10.0, diagnostics__state_age__error=10.0)
-    status = bench.node.diagnostics(bench.node.loop.statistics.copy()).status[0]
+    status = bench.node.diagnostics(bench.node.loop.arm_loop.statistics.copy()).status[0]
     assert "trajectory dropped 1 times" in status.message
 
 

@@ -88,9 +88,9 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
         clock.publish(bad)
         wait_for(lambda refused=refused: bench.node.clock.refused > refused, bench.answer)
     loop = bench.node.loop
-    assert not loop.failure
-    assert loop.statistics.counts.late == 0
-    assert not loop.statistics.histograms[[PERIOD_JITTER, STATE_INTERVAL]].any()
+    assert not loop.arm_loop.failure
+    assert loop.arm_loop.statistics.counts.late == 0
+    assert not loop.arm_loop.statistics.histograms[[PERIOD_JITTER, STATE_INTERVAL]].any()
     # A reset ends no motion.
     target = Waypoint(1.0, np.array(Q) + 0.01, np.zeros(2), np.zeros(2))
     loop.controller.follow(loop.now, [target], 0.0)
@@ -100,7 +100,7 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
         bench.answer()
         assert before <= loop.now <= before + 0.2
         assert loop.controller.is_moving and not loop.fault
-    assert loop.statistics.counts.dropped == loop.supervisor.bad_states == 0
+    assert loop.arm_loop.statistics.counts.dropped == loop.supervisor.bad_states == 0
 
 
 def test_without_addresses_the_executor_does_it(make, monkeypatch, capfd) -> None:
@@ -140,7 +140,7 @@ def test_sentinel_is_known_by_its_ear_on_the_commands(make) -> None:
     sentinel.create_subscription(Float64MultiArray, COMMANDS, print, 10)
     wait_for(lambda: bench.peer.count_subscribers(COMMANDS) == 2, bench.spin)
     bench.node.autostart()
-    assert bench.node.active and not bench.node.loop.handover.commanding
+    assert bench.node.active and not bench.node.loop.arm_loop.handover.commanding
     sentinel.destroy_node()
 
 
@@ -154,7 +154,7 @@ def test_corrected_description_on_the_topic_is_tried_again(make) -> None:
     assert not bench.node.active
     publisher.publish(String(data=two_link_arm()))
     wait_for(lambda: bench.node.active, bench.spin)
-    wait_for(bench.node.loop.heard.publishers, bench.spin)
+    wait_for(bench.node.loop.arm_loop.heard.publishers, bench.spin)
 
 
 def test_namespace_and_best_effort_without_autostart(make) -> None:

@@ -140,7 +140,7 @@ class LateArm:
             message = joint_state(10**12 + self._k * 10**6, self.plant.q, self.plant.v, JOINTS)
             if self._reports:
                 message.effort.extend(self._applied)
-            self.loop.tick(serialize_message(message))
+            self.loop.ticks.tick(serialize_message(message))
             self._coming.append(self.bench.command.sent[-1])
             self._applied = self._coming.popleft()
             self.plant.step(self._applied, PERIOD)

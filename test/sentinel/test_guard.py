@@ -210,7 +210,7 @@ def guard_of(
         lambda label: commands.reasons.append(guard.handover.reason),
         Statements(),
     )
-    guard.heard = states
+    guard.loop.heard = states
     now = time.monotonic()
     controller.hold(0.0, np.array([0.3, -0.4]))
     handover.guard(now)
@@ -218,12 +218,12 @@ def guard_of(
 
 
 def run(guard: Guard, until: Callable[[], bool]) -> None:
-    guard.begin("sentinel", RealTime(RealTimeSettings()))
+    guard.loop.begin("sentinel", RealTime(RealTimeSettings()))
     try:
         wait_for(until, lambda: time.sleep(0.01))
     finally:
         guard.stop()
-    assert not guard.failure
+    assert not guard.loop.failure
 
 
 def test_states_with_the_same_stamp_are_as_none() -> None:
@@ -286,7 +286,7 @@ def test_silent_controller_is_replaced_whatever_the_clock_of_the_stamps_does(clo
     run(guard, lambda: guard.holds or states.all_given)
     assert guard.takeovers == 1 and states.given > STATES // 2
     # Its time goes on with the states, however late these are on a busy computer.
-    assert guard.states.time == pytest.approx(1e-3 * states.given, abs=0.02)
+    assert guard.loop.states.time == pytest.approx(1e-3 * states.given, abs=0.02)
     assert np.abs(np.diff(commands.sent[:-1], axis=0)).max(initial=0.0) < RATE
 
 
@@ -309,12 +309,12 @@ def test_arm_is_given_back_and_left_at_rest_only(speed: float) -> None:
     refused: list[str] = []
 
     def asked() -> bool:
-        for ask in (guard.release, guard.stand_down) if guard.states.begun else ():
+        for ask in (guard.release, guard.stand_down) if guard.loop.states.begun else ():
             try:
                 ask()
             except ControllerError as error:
                 refused.append(str(error))
-        return guard.states.begun
+        return guard.loop.states.begun
 
     run(guard, asked)
     expected = "the arm still moves at 1 rad/s or m/s; it is being braked"
