@@ -31,7 +31,7 @@ from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.readings import Readings
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import UNKNOWN, Contribution, effort_words, told
+from rnea_control.plausibility.causes import UNKNOWN, Contribution, effort_words, told
 
 AT_NOISE = 1.2  # largest residual of a joint with nothing to explain, over its noise
 SMALL = 0.1  # smallest reported torque of a cause, as a fraction of a joint's residual

@@ -21,7 +21,7 @@ from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.torque_evidence import CLOSE, Outlook, TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import Contribution
+from rnea_control.plausibility.causes import Contribution
 
 STRONG = 14.0  # evidence for another reading: smallest logarithm of the ratio of likelihoods
 MOST = 3  # largest number of causes at once

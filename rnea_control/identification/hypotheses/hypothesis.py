@@ -13,7 +13,7 @@ from rnea_control.identification.consistent_parameters import ParameterSpace
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_evidence import Fit, Outlook, Reading
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import Cause, Contribution
+from rnea_control.plausibility.causes import Cause, Contribution
 
 
 @dataclass(frozen=True, eq=False)
