@@ -26,6 +26,7 @@ from rnea_control.demo.robots import known_robots
 from rnea_control.model import RobotModel
 from rnea_control.node.parameters import OF_JOINT_TRAJECTORY_CONTROLLER, PARAMETERS
 from rnea_control.parameters.parameter import expand
+from rnea_control.plausibility import suspicions
 from rnea_control.ros.parameter_files import section_of
 
 REPOSITORY = Path(__file__).parents[1]
@@ -35,8 +36,8 @@ PACKAGE = Path(rnea_control.__file__).parent
 # The packages, from the top down: imports run downward only, and those on one line do not know of
 # each other.
 HOUSE = [["demo", "commands"], ["node", "sentinel", "simulation"], ["loop"], ["ros"]]
-HOUSE += [["control", "identification"], ["messages", "analysis", "parameters"], ["compiled"]]
-HOUSE += [["dynamics"], ["spatial"], ["jit"], ["model"]]
+HOUSE += [["control", "identification"], ["plausibility"], ["messages", "analysis", "parameters"]]
+HOUSE += [["compiled"], ["dynamics"], ["spatial"], ["jit"], ["model"]]
 FLOOR = {name: floor for floor, names in enumerate(HOUSE) for name in names}
 ROS_FREE = {name for names in HOUSE[4:] for name in names}
 # Their files touch no private attribute of another object.
@@ -77,7 +78,7 @@ def test_config_files_are_complete_known_and_fit_the_shipped_arm() -> None:
     assert_complete_and_known(parameters)
     model = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")
     assert tuple(parameters["joints"]) == model.joint_names
-    assert model.warnings == ()
+    assert suspicions(model) == ()
     (text,) = blocks("README.md", "yaml")
     assert_complete_and_known(yaml.safe_load(text)["/**"]["rnea_controller"]["ros__parameters"])
     of_node = [yaml.safe_load(text).get("/**") for text in blocks("docs/trajectories.md", "yaml")]

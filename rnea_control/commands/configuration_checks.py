@@ -14,6 +14,7 @@ from rnea_control.node.parameters import PARAMETERS, dotted_key, meaningless
 from rnea_control.parameters.description_difference import description_difference
 from rnea_control.parameters.parameter import joint_of, values_in_force
 from rnea_control.parameters.table import SAFETY
+from rnea_control.plausibility import suspicions
 from rnea_control.ros.node_parameters import BUILT_IN, handover_times
 
 # fmt: off
@@ -136,6 +137,6 @@ def _description(evidence: Evidence) -> Iterator[Finding]:
         return
     if without := [model.joint_names[j] for j in np.flatnonzero(model.effort_limit == 0.0)]:
         yield EFFORT_LIMIT_ZERO.found(f"{model.source}: {listed(without)}")
-    for sentence in model.warnings:
+    for sentence in suspicions(model):
         if "<limit effort> is 0" not in sentence:
             yield MODEL_SUSPICIOUS.found(sentence)

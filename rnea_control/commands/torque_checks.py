@@ -12,10 +12,11 @@ from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete
 from rnea_control.control.feasibility import RESTING, light_joints
-from rnea_control.control.model_check import Witness, check_model
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import listed
-from rnea_control.model import RobotModel, causes
+from rnea_control.model import RobotModel
+from rnea_control.plausibility import causes
+from rnea_control.plausibility.model_check import Witness, check_model
 
 # fmt: off
 ARM_MOVES = note("arm-moves",

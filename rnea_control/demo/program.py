@@ -29,6 +29,7 @@ from rnea_control.demo.run import Recording, disturbances, run, void
 from rnea_control.demo.skeleton import draw_robots
 from rnea_control.exceptions import RneaControlError, RobotModelError
 from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.plausibility import suspicions
 from rnea_control.ros.middleware import use_loopback
 from rnea_control.ros.process import ros_process
 from rnea_control.simulation.parameters import PARAMETERS
@@ -173,7 +174,7 @@ def list_robots(picture: Path | None) -> None:
 def _print_introduction(robot: DemoRobot) -> None:
     # Warnings are printed only for files that the user can change.
     own = robot.path not in known_robots().values()
-    for warning in robot.model.warnings if own else ():
+    for warning in suspicions(robot.model) if own else ():
         text = warning.replace(robot.model.source, Path(robot.model.source).name)
         CONSOLE.print(text, style="yellow", markup=False)
     followers = len(robot.model.mimic_joints)

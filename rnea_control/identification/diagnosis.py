@@ -1,43 +1,43 @@
 """`diagnose`: ranked list of causes for a difference between a recording and a model.
 
 First come the causes that no fit compensates: defects of the efforts that show without a model,
-such as clipping, then efforts that are not the torques of the robot (`Readings`). Then come
-differences between model and robot: friction, offsets, rotors, a load, masses.
+such as clipping, then efforts that are not the torques of the robot (`readings.py`). Then come
+differences between model and robot (`model_differences.py`). A recording passes through these
+stages once, in this order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain, combinations
 
 import numpy as np
 
-from rnea_control.analysis import inverse_dynamics_batch
+from rnea_control.analysis import (
+    base_parameters,
+    inertial_parameters,
+    inverse_dynamics_batch,
+)
 from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.hypotheses import hypotheses
 from rnea_control.identification.hypotheses.clocks import DELAY
-from rnea_control.identification.hypotheses.hypothesis import (
-    Change,
-    Difference,
-    Doubt,
-    Recorded,
-    Signal,
-)
-from rnea_control.identification.least_squares import Delay, late
+from rnea_control.identification.hypotheses.hypothesis import Doubt, Recorded, Signal
+from rnea_control.identification.least_squares import Delay, delay_of, late
+from rnea_control.identification.model_differences import model_differences
 from rnea_control.identification.motion import Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
-from rnea_control.identification.readings import Readings
-from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
+from rnea_control.identification.reading import Fit
+from rnea_control.identification.readings import search
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
+from rnea_control.identification.torque_evidence import TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import UNKNOWN, Contribution, effort_words, told
+from rnea_control.plausibility.causes import UNKNOWN, Contribution, effort_words, told
 
 AT_NOISE = 1.2  # largest residual of a joint with nothing to explain, over its noise
 SMALL = 0.1  # smallest reported torque of a cause, as a fraction of a joint's residual
 LEFT = 0.5  # residual of unexplained efforts, as a fraction of the efforts
 LEFT_OF_LIMIT = 0.05  # residual of unexplained efforts, as a fraction of the effort limit
-LEAST_PART = 0.03  # smallest fraction of the residual above the noise that a difference explains
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +78,8 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     """
     signals = (hypothesis.signal(model, motion) for hypothesis in hypotheses(Signal))
     recorded = [each for each in signals if each.joints]
-    # Some ranges of a long motion are enough.
-    motion = motion.take(enough_of(motion)).delayed(delay or 0.0)
+    enough = enough_of(motion)  # some ranges of a long motion are enough
+    motion = motion.take(enough).delayed(delay or 0.0)
     noise = measurement_noise(motion)
     torque = np.sqrt(np.mean(motion.effort**2, axis=0))
     error = motion.effort - inverse_dynamics_batch(model, motion.q, motion.v, motion.a)
@@ -87,75 +87,48 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     rms = np.sqrt(squares / np.maximum(motion.counts.sum(axis=0), 1))
     if (rms <= AT_NOISE * noise).all() or not motion.counts.any():
         return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
-    search = Readings(model, motion, delay is None)
-    evidence, best, lies = search.evidence, search.best, search.found
-    named = {name for each in lies for name in each.joints}
+    robot, found_delay, aligned = identified_robot(model), None, motion
+    if delay is None:
+        base = base_parameters(model)
+        equations = TorqueEquations(robot, base.independent, motion)
+        with suppress(IdentificationError):  # the delay cannot be estimated
+            found_delay = delay_of(equations, base.values(inertial_parameters(model)))
+    if found_delay and found_delay.is_significant:
+        aligned = motion.delayed(found_delay.seconds)
+    evidence = TorqueEvidence(model, robot, aligned)
     numbers = Recorded(model, motion, noise, evidence.gravity_ratio())
+    readings = search(evidence)
+    best, lies = readings.best, [*readings.causes]
+    named = {name for each in lies for name in each.joints}
     for doubt in (hypothesis.doubt(numbers) for hypothesis in hypotheses(Doubt)):
         if doubt.joints and named.isdisjoint(doubt.joints):
             lies.append(doubt)
-    unexplained = _unexplained(search, noise)
+    unexplained = _unexplained(evidence, best, noise, not lies)
     if unexplained.joints and not recorded:
         lies.insert(0, unexplained)
-    parts, excess = _differences(evidence, best, SMALL * np.maximum(rms, noise))
-    if search.delay and search.delay.is_significant and not lies and not recorded:
-        own = float(evidence.independent @ (search.undelayed / best.variance - 1.0))
+    least_told = SMALL * np.maximum(rms, noise)
+    parts, excess = model_differences(evidence, best, least_told)
+    if found_delay and aligned is not motion and not lies and not recorded:
+        before = TorqueEvidence(model, robot, motion)
+        undelayed = before.fit(before.as_described).variance
+        own = float(evidence.independent @ (undelayed / best.variance - 1.0))
         none, part = np.zeros(model.nv, np.bool_), max(own / (own + excess), 0.0)
-        what = late(search.delay.seconds)
+        what = late(found_delay.seconds)
         parts.append(told(DELAY, model, none, part=part, what=what))
     parts.sort(key=lambda each: each.part or 0.0, reverse=True)
     left = np.sqrt(best.variance + evidence.rough)
     causes = (*recorded, *lies, *parts)
-    return Diagnosis(rms, left, noise, torque, search.delay, causes, search.question)
+    return Diagnosis(rms, left, noise, torque, found_delay, causes, readings.question)
 
 
-def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
+def _unexplained(
+    evidence: TorqueEvidence, best: Fit, noise: FloatArray, alone: bool
+) -> Contribution:
     """Cause: joints whose efforts nothing explains. If another cause was found, it is reported only
     for most joints, as the other cause is then chance."""
-    model, left = search.model, np.sqrt(search.best.variance)
-    strength = np.sqrt(search.evidence.spread[search.best.reading.order])
+    model, left = evidence.model, np.sqrt(best.variance)
+    strength = np.sqrt(evidence.spread[best.reading.order])
     large = (left > 3.0 * noise) & (left > LEFT * strength)
-    large &= large.mean() > 0.5 or not search.found
+    large &= large.mean() > 0.5 or alone
     large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
     return told(UNKNOWN, model, large, lambda j: f"({effort_words(model, j, left)})")
-
-
-def _differences(
-    evidence: TorqueEvidence, best: Fit, least_told: FloatArray
-) -> tuple[list[Contribution], float]:
-    """Differences between model and robot, given the `best` reading: the likeliest set of causes,
-    ordered by how much each explains; and the residual above the noise, in squares of the noise.
-    Torques below `least_told`, shape (nv,), are not reported."""
-
-    every = hypotheses(Difference)
-
-    @cache
-    def fit(chosen: frozenset[Difference]) -> Fit:
-        opened = [each.columns(evidence.space) for each in chosen]
-        return evidence.fit(best.reading, np.concatenate([np.zeros(0, int), *opened]))
-
-    def above_noise(chosen: Iterable[Difference]) -> float:
-        variance = fit(frozenset(chosen)).variance
-        return float(evidence.independent @ (variance / best.variance - 1.0))
-
-    sets = chain.from_iterable(combinations(every, count) for count in range(len(every) + 1))
-    likeliest = min(sets, key=lambda chosen: fit(frozenset(chosen)).cost)
-    excess = left = max(above_noise(()), 1e-9)
-    parts: dict[Difference, float] = {}
-    while others := [each for each in likeliest if each not in parts]:
-        next_one = min(others, key=lambda each: above_noise((*parts, each)))
-        before, left = left, above_noise((*parts, next_one))
-        if before - left < LEAST_PART * excess:
-            break
-        parts[next_one] = (before - left) / excess
-    theta = fit(frozenset(parts)).theta - evidence.declared
-    found = []
-    for hypothesis, part in parts.items():
-        columns, own = hypothesis.columns(evidence.space), np.zeros_like(theta)
-        own[columns] = theta[columns]
-        sizes = evidence.torque_of(own, best.reading)
-        felt = sizes > least_told
-        felt[np.argmax(sizes)] |= not felt.any()
-        numbers = evidence.model, evidence.space, own, own[columns], sizes, felt, min(part, 1.0)
-        found.append(hypothesis.change(Change(*numbers)))
-    return found, excess

@@ -19,7 +19,7 @@ allowed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -37,6 +37,7 @@ from rnea_control.identification.consistent_parameters import (
 )
 from rnea_control.identification.least_squares import BLOCK_SECONDS
 from rnea_control.identification.motion import Motion
+from rnea_control.identification.reading import Fit, Outlook, Proposal, Reading, Trial
 from rnea_control.model import RobotModel
 
 MOST_SAMPLES = 3000  # number of samples that is enough
@@ -47,48 +48,8 @@ LOAD_PART = 0.1  # standard deviation of a load's mass as a fraction of the movi
 FLOOR = 0.005  # residual that counts as zero, as a fraction of the effort
 PASSES = 8  # number of iterations of a fit
 CLOSE = 5.0  # smallest logarithm of the ratio of likelihoods that separates two readings
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """Hypothesis how measured efforts result from torques."""
-
-    gravity: FloatArray  # gravity in the efforts, in the root link's frame, shape (3,), [m/s^2]
-    order: IntArray  # column of the efforts that has the torque of each joint, shape (nv,)
-    scale: FloatArray  # effort for a torque of 1 of each joint, shape (nv,)
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Result of fitting the parameters with a reading."""
-
-    reading: Reading  # with the fitted scales
-    cost: float  # cost of the module's docstring; only differences have a meaning
-    theta: FloatArray  # parameters in the order of `ParameterSpace`, then a 1
-    variance: FloatArray  # mean square of each joint's residual, shape (nv,)
-
-
-@dataclass(frozen=True, eq=False)
-class Outlook:
-    """Properties of the best fit so far, for hypotheses about other readings."""
-
-    model: RobotModel
-    best: Fit
-    scales: FloatArray  # see `TorqueEvidence.described`, shape (nv, nv); the same for two more
-    left: FloatArray
-    certainty: FloatArray
-    gravity: FloatArray  # see `TorqueEvidence.gravity_of`; 0 for a reading with another gravity
-    clock: tuple[float, float]  # see `TorqueEvidence.clock`
-    independent: FloatArray  # number of independent torques of each joint, shape (nv,)
-
-    @property
-    def number(self) -> float:
-        """Cost of one number that a hypothesis fits."""
-        return 0.5 * math.log(max(self.independent.sum(), 1.0))
-
-    def certainty_of(self, reading: Reading) -> FloatArray:
-        """Certainty of each joint's own scale, shape (nv,)."""
-        return np.asarray(self.certainty[np.arange(self.model.nv), reading.order])
+LEFT = 0.4  # variance that a supported reading leaves at its best joint, at most, as a fraction
+LEAST_EXPLAINED = 0.05  # smallest fraction of the residual that a supported reading explains
 
 
 class TorqueEvidence:
@@ -242,25 +203,36 @@ class TorqueEvidence:
         compared, clock = self.described(fit.reading), self.clock(fit)
         return Outlook(self.model, fit, *compared, gravity, clock, self.independent)
 
-    def left_at(self, fit: Fit) -> FloatArray:
-        """Variance that a fit leaves of each joint's effort, as a fraction, shape (nv,)."""
-        return np.asarray(fit.variance / np.maximum(self.spread[fit.reading.order], 1e-300))
+    def trial(self, proposal: Proposal) -> Trial:
+        """Fits the readings of a proposal."""
+        fits = [self.fit(start, groups=proposal.groups) for start in proposal.starts]
+        least = min(fit.cost for fit in fits)
+        fit = next(fit for fit in fits if fit.cost <= least + proposal.slack)
+        return Trial(proposal.joints, fit.cost + proposal.price, fit)
 
-    def explained(self, before: Fit, after: Fit, joints: BoolArray) -> float:
+    def support(self, before: Fit, trial: Trial) -> float:
+        """Part of the residual that another reading explains, 0 to 1; 0 if it explains too little,
+        or leaves too much of the effort of each of its joints unexplained."""
+        strength = self.spread[trial.fit.reading.order]
+        left = trial.fit.variance / np.maximum(strength, 1e-300)
+        if left[trial.joints].min() > LEFT:
+            return 0.0
+        part = self._explained(before, trial)
+        return part if part >= LEAST_EXPLAINED else 0.0
+
+    def _explained(self, before: Fit, trial: Trial) -> float:
         """Reduction by another reading of the residual that the URDF's masses leave with any
         friction, rotors and offsets; in squares of the noise, as a fraction of the residual above
         the noise.
 
         The residual with fitted masses is not used, as lighter links explain motor currents too.
-
-        Args:
-            joints: mask of the joints concerned, shape (nv,).
         """
+        after = trial.fit
         squares, noise = np.empty((2, self.model.nv)), np.empty(self.model.nv)
         for row, reading in zip(squares, (before.reading, after.reading), strict=True):
             row[reading.order] = self.as_declared(reading)
         noise[after.reading.order] = after.variance
-        about = before.reading.order[joints]
+        about = before.reading.order[trial.joints]
         now, left = ((self.independent * row / noise)[about].sum() for row in squares)
         above_noise = now - self.independent[about].sum()
         return float(min((now - left) / max(above_noise, 1e-9), 1.0))

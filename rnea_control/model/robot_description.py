@@ -31,8 +31,9 @@ class RobotDescription:
         root: the link that is no joint's child.
         joints: all joints, parents before children.
         inertias: pseudo-inertia of each link in its own frame, shape (4, 4).
-        notes: warnings about legal but probably unintended values, a sentence each.
-        urdf_joints: the joints as in the URDF; empty for a robot made in Python.
+        notes: a sentence for each kind of content that was not read, is read in another way by
+            other programs, or belongs to no real body.
+        urdf: links and joints as in the URDF; None for a robot made in Python.
     """
 
     name: str
@@ -41,7 +42,7 @@ class RobotDescription:
     joints: tuple[Joint, ...]
     inertias: dict[str, FloatArray]
     notes: tuple[str, ...] = ()
-    urdf_joints: tuple[urdf.Joint, ...] = ()
+    urdf: urdf.Robot | None = None
 
     def with_floating_base(self) -> RobotDescription:
         """Copy of the robot whose root link floats in a new link "world"."""
@@ -66,8 +67,7 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
         root, order = _ordered_tree([link.link for link in links], joints)
     inertias = {link.link: link.pseudo_inertia() for link in links}
     notes += impossible_inertias(links)
-    urdf_joints = tuple(robot.joints)
-    return RobotDescription(robot.name, source, root, order, inertias, tuple(notes), urdf_joints)
+    return RobotDescription(robot.name, source, root, order, inertias, tuple(notes), robot)
 
 
 def description_from_joints(

@@ -19,7 +19,6 @@ from rnea_control.model.joint_selection import select_joints
 from rnea_control.model.joints import WITH_QUATERNION, Joint
 from rnea_control.model.rigid_body import payload_inertia, ten_parameters
 from rnea_control.model.robot_description import RobotDescription
-from rnea_control.model.suspicions import suspicions
 from rnea_control.model.urdf_text import read_urdf_file
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
@@ -65,9 +64,10 @@ class RobotModel:
         link_inertias: pseudo-inertia of each link in its own frame, shape (4, 4), by name, without
             payloads. Do not write to them.
         urdf_damping, urdf_friction: damping and friction of the URDF's <dynamics>, shape (nv,).
-        urdf_angles: all rpy of the URDF's joints as written, [rad]; empty for a robot made in
-            Python.
-        warnings: warnings about legal but suspicious values, one sentence each.
+        description: links and joints that the model was made of.
+        notes: a sentence for each kind of content that was not read, is read in another way by
+            other programs, or belongs to no real body. `rnea_control.plausibility.suspicions` lists
+            them with the values that are probably not meant.
         bodies, links, joint_links, joint_rows, friction_parameters: the model as the kernels read
             it, see model/bodies.py; do not write to them.
     """
@@ -89,6 +89,7 @@ class RobotModel:
             selection = select_joints(description.joints, joints, locked_positions or {}, base)
         merged = layout.merge_bodies(description, selection)
         chosen, followers = (selection.joints(leads=leads) for leads in (True, False))
+        self.description = description
         self.name: str = description.name
         self.source = description.source
         self.root_link = description.root
@@ -125,12 +126,6 @@ class RobotModel:
             dissipation[1, velocity] += abs(each.ratio) * joint.friction
         self.urdf_damping, self.urdf_friction = map(_frozen, dissipation)
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
-        self.urdf_angles = tuple(
-            float(angle)
-            for joint in description.urdf_joints
-            if joint.origin is not None
-            for angle in joint.origin.rpy or ()
-        )
         links = self.root_link, *self.child_links, *(joint.child for joint in followers)
         self.joint_links = np.array([self._place_of(link) for link in links])
         self.joint_rows = {name: merged.rows[name] for name in at}
@@ -138,8 +133,10 @@ class RobotModel:
         self._own_inertias = merged.array[:, layout.PARAMETERS].copy()
         self._payloads: dict[str, FloatArray] = {}
         self.gravity = gravity
-        self.warnings = suspicions(description, selection, merged, self._gravity)
-        for note in self.warnings:
+        self.notes = tuple(
+            f"{description.source}: {note}" for note in (*description.notes, *selection.notes)
+        )
+        for note in self.notes:
             warnings.warn(note, RobotModelWarning, stacklevel=3)
 
     @classmethod
@@ -169,7 +166,7 @@ class RobotModel:
                 file, link or joint, the value, what is allowed and the remedy.
 
         Warns:
-            RobotModelWarning: once for each legal but suspicious finding.
+            RobotModelWarning: once for each of the model's `notes`.
         """
         xml = read_urdf_file(path)
         description = robot_description.description_from_urdf(xml, os.fspath(path))
@@ -202,7 +199,7 @@ class RobotModel:
                 value, what is allowed and the remedy.
 
         Warns:
-            RobotModelWarning: once for each legal but suspicious finding.
+            RobotModelWarning: once for each of the model's `notes`.
         """
         description = robot_description.description_from_urdf(xml, "robot_description")
         return cls(description, joints, locked_positions, gravity, floating_base)
@@ -232,7 +229,7 @@ class RobotModel:
                 inertia that is not a pseudo-inertia.
 
         Warns:
-            RobotModelWarning: once for each legal but suspicious finding.
+            RobotModelWarning: once for each of the model's `notes`.
         """
         description = robot_description.description_from_joints(name, joints, inertias)
         return cls(description, None, None, gravity, floating_base)
@@ -346,6 +343,13 @@ class RobotModel:
         twin.friction_parameters = self.friction_parameters.copy()
         twin._payloads = self._payloads.copy()
         return twin
+
+    @property
+    def urdf_angles(self) -> tuple[float, ...]:
+        """All rpy of the URDF's joints as written, [rad]; empty for a robot made in Python."""
+        joints = self.description.urdf.joints if self.description.urdf else ()
+        origins = [joint.origin for joint in joints if joint.origin is not None]
+        return tuple(float(angle) for origin in origins for angle in origin.rpy or ())
 
     @property
     def payload_mass(self) -> float:

@@ -94,9 +94,6 @@ VERSIONS = ("1.0", "1.1", "1.2")  # versions of the format that urdfdom 6 reads
 _NORM_TOLERANCE = 1e-3  # for the norm of a quaternion whose digits are cut off
 _MOST = 20  # number of unknown tags and attributes in a message
 
-# No rpy needs more than one turn; the robots of example-robot-data have up to 4.72 rad.
-_LARGEST_ANGLE = 2.0 * math.pi + 0.01
-
 # URDF's names of the attributes of `Joint` that a URDF can give an invalid value.
 _TAGS = {
     "effort_limit": "<limit effort>",
@@ -111,8 +108,8 @@ def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
     """Parses a URDF.
 
     Returns:
-        The robot of urdf_parser_py, and warnings about legal but probably unintended values, a
-        sentence each.
+        The robot of urdf_parser_py, and a sentence for each kind of content that was not read, or
+        that other programs read in another way.
 
     Raises:
         UrdfFileError: not the XML of a URDF (urdf_text.py), or a xacro file.
@@ -121,7 +118,7 @@ def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
     """
     clean, notes = clean_urdf(xml)
     robot = urdf.Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
-    return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(clean)]
+    return robot, [*notes, *_lost_inertials(clean)]
 
 
 def clean_urdf(xml: str | bytes) -> tuple[ET.Element, list[str]]:
@@ -365,24 +362,6 @@ def _placement(origin: urdf.Pose | None) -> tuple[FloatArray, FloatArray]:
     """Rotation R and translation of an <origin>; default identity and 0."""
     xyz, rpy = (getattr(origin, name, None) or (0.0, 0.0, 0.0) for name in ("xyz", "rpy"))
     return rotation_from_rpy(np.array(rpy)), np.array(xyz, dtype=np.float64)
-
-
-def _turned_in_degrees(robot: ET.Element) -> Iterator[str]:
-    """A sentence if an angle of <origin rpy> is beyond one turn."""
-    turned: dict[str, list[str]] = {"joint": [], "link": []}
-    largest = 0.0
-    for element in robot:
-        for origin in element.iter("origin"):
-            angle = max(abs(float(word)) for word in origin.get("rpy", "0").split())
-            largest = max(largest, angle)
-            if angle > _LARGEST_ANGLE:
-                turned[element.tag].append(element.get("name", ""))
-    if largest > _LARGEST_ANGLE:
-        where = " and ".join(named(kind, names) for kind, names in turned.items() if names)
-        yield (
-            f"<origin rpy> of {where} has angles up to {largest:g} rad, more than a turn, as if "
-            "given in degrees. Give rad"
-        )
 
 
 def _rotor_inertias(robot: ET.Element) -> Iterator[str]:

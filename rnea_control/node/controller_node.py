@@ -27,6 +27,7 @@ from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.parameters.parameter import GivenParameters
 from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
+from rnea_control.plausibility import suspicions
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.guarded_node import ERROR, OK, logged
 from rnea_control.ros.node_parameters import NodeParameters
@@ -227,7 +228,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         for severity, sentence in without_effect(self.parameters.unknown(), joints):
             LOG[severity](self.get_logger(), sentence)
         model = load_model(self.parameters, joints, locked, self._description)
-        for warning in model.warnings:
+        for warning in suspicions(model):
             self.get_logger().warning(warning)
         return model
 

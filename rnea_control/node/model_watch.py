@@ -10,10 +10,10 @@ from rnea_control.control import Mode
 from rnea_control.control.controller_state import supporting_torque
 from rnea_control.control.feasibility import RESTING
 from rnea_control.control.laws import Model
-from rnea_control.control.model_check import Witness, check_model
 from rnea_control.dynamics import Workspace
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.plausibility.model_check import Witness, check_model
 
 # Time that the arm must have been held before a check: efforts do not hold it at first [s].
 HELD = 1.0

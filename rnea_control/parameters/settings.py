@@ -73,7 +73,8 @@ class Settings:
 
 
 def quietly(make: Callable[..., RobotModel], *arguments: Any) -> RobotModel:
-    """Makes a robot without issuing its warnings; they are in `RobotModel.warnings`."""
+    """Makes a robot without issuing its notes as warnings: for programs that show the user
+    `plausibility.suspicions`, or whose user cannot correct the URDF."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
         return make(*arguments)

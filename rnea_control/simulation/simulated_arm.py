@@ -26,6 +26,7 @@ from rnea_control.exceptions import ParameterError, SimulationError, errors_of
 from rnea_control.model import RobotModel
 from rnea_control.model.urdf_text import read_urdf_file, urdf_text
 from rnea_control.parameters.settings import quietly
+from rnea_control.plausibility import suspicions
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.simulation.mujoco_arm import MujocoArm
@@ -67,7 +68,7 @@ class SimulatedArm(Node):
         xml = _description(parameters)
         given = parameters["joints"] or None, locked, parameters["gravity"]
         self.model = quietly(RobotModel.from_urdf_string, xml, *given)
-        for warning in self.model.warnings:
+        for warning in suspicions(self.model):
             self.get_logger().warning(warning)
         if self.model.nv == 0:
             raise SimulationError(

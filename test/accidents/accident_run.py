@@ -32,11 +32,11 @@ from rnea_control.control import (
 from rnea_control.control.controller_state import supporting_torque
 from rnea_control.control.laws import Model
 from rnea_control.control.mode import Event
-from rnea_control.control.model_check import Witness, check_model
 from rnea_control.control.supervisor import EXPLAINED
 from rnea_control.dynamics import Workspace, crba, rnea
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.model import RobotModel
+from rnea_control.plausibility.model_check import Witness, check_model
 
 REACH, REACH_SLIDING = (0.2, 0.7), (0.01, 0.035)  # of the gentle and the fast motion [rad], [m]
 PACE = (0.12, 0.65)  # their parts of the velocity limits

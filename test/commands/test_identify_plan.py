@@ -64,6 +64,8 @@ def robot(urdf: Path, *words: object) -> RobotModel:
 def test_plan_writes_trajectory_and_picture(urdf, tmp_path, capsys) -> None:
     output, picture = tmp_path / "plan.yaml", tmp_path / "plan.png"
     options = ["--output", output, "--picture", picture, "--duration", 6]
+    tag = '<safety_controller k_velocity="1"/></joint>'
+    urdf.write_text(two_link_arm().replace("</joint>", tag))
     ranges = ["--range", "elbow", "-0.5", "1.0", "--approach", 3, "--seed", 5]
     assert plan(urdf, *options, *ranges) == 0
     found = read_trajectory(output)
@@ -76,6 +78,7 @@ def test_plan_writes_trajectory_and_picture(urdf, tmp_path, capsys) -> None:
     for expected in ("Condition number", "lower.mcx", "elbow.friction", "will be poorly known"):
         assert expected in words
     assert "Collisions of the arm with itself and its surroundings were not checked" in words
+    assert "shoulder, elbow have a <safety_controller>" in words
     assert "Next: rnea_identify record" in words
     comment, _, _ = output.read_text().partition("joint_names")
     assert all(line.startswith("#") for line in comment.splitlines())

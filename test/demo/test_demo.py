@@ -36,6 +36,7 @@ from rnea_control.demo.run import Recording, disturbances, void
 from rnea_control.dynamics import Workspace, crba, rnea
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
+from rnea_control.plausibility import suspicions
 
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
@@ -214,7 +215,7 @@ def test_joints_of_several_degrees_of_freedom_are_locked_by_a_choice(tmp_path: P
 def test_warnings_are_for_who_can_change_the_file(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(program, "CONSOLE", Console(width=200, file=StringIO()))
     panda = program.load_robot("panda")
-    assert any("safety_controller" in warning for warning in panda.model.warnings)
+    assert any("safety_controller" in warning for warning in suspicions(panda.model))
     program._print_introduction(panda)
     assert "safety_controller" not in program.CONSOLE.file.getvalue()
     own = tmp_path / "my_panda.urdf"

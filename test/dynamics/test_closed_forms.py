@@ -18,7 +18,7 @@ from robots import joint, random_mechanism, robot
 
 from rnea_control import dynamics
 from rnea_control.dynamics import Workspace
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model import RobotModel
 
 STATES = np.random.default_rng(3).uniform(-3.0, 3.0, (10, 3, 2))
 close = np.testing.assert_allclose
@@ -60,8 +60,7 @@ def test_planar_arm(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> None:
 
 def test_robot_without_mass_has_no_center_of_mass() -> None:
     urdf = robot('<link name="base"/>', '<link name="arm"/>', joint("j", "base", "arm"))
-    with pytest.warns(RobotModelWarning, match="no inertia"):
-        model = RobotModel.from_urdf_string(urdf)
+    model = RobotModel.from_urdf_string(urdf)
     com = dynamics.center_of_mass(model, Workspace(model), np.zeros(1), np.zeros(3))
     assert np.isnan(com).all()
 

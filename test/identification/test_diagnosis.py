@@ -283,7 +283,7 @@ def test_gravity_torque_far_from_that_of_the_urdf_is_a_doubt(
 
 NEW_CAUSE = """
 from rnea_control.identification.hypotheses.hypothesis import Signal
-from rnea_control.model.causes import Cause, told
+from rnea_control.plausibility.causes import Cause, told
 
 class Halved(Signal):
     cause = Cause("halved", "the efforts of {joints} are too small", "Double them")

@@ -1,9 +1,8 @@
-"""What a URDF becomes: order, limits, defaults, merged links, warnings; and rotations."""
+"""What a URDF becomes: order, limits, defaults, merged links, notes; and rotations."""
 
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import planar_arm
@@ -29,10 +28,6 @@ def arm() -> RobotModel:
     return RobotModel.from_urdf_string(two_link_arm())
 
 
-ZERO = '<limit lower="-1" upper="1" effort="{effort}" velocity="{velocity}"/>'
-DISSIPATION = '<dynamics damping="2" friction="1"/>'
-
-
 def torques(model: RobotModel, q, v, a) -> np.ndarray:
     vectors = [np.array(x, dtype=np.float64) for x in (q, v, a)]
     return rnea(model, Workspace(model), *vectors, np.zeros(model.nv))
@@ -45,7 +40,7 @@ def test_attributes(arm: RobotModel) -> None:
     limits = [arm.lower, arm.upper, arm.effort_limit, arm.velocity_limit]
     np.testing.assert_array_equal(limits, [[-3.0] * 2, [3.0] * 2, [100.0] * 2, [10.0] * 2])
     assert arm.total_mass == pytest.approx(4.5)
-    assert arm.warnings == ()
+    assert arm.notes == ()
     # They cannot be changed by accident.
     for name in ("effort_limit", "gravity", "armature", "damping", "friction", "torque_offset"):
         with pytest.raises(ValueError, match="read-only"):
@@ -135,7 +130,7 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(arm, capfd) -> None:
         "tag <custom_tag> in <robot>; tag <xacro:arg> in <robot>, line 1, left over from xacro"
     )
     said = [f"robot_description: unknown and ignored: {unknown}"]
-    assert [str(w.message) for w in caught] == said == list(model.warnings)
+    assert [str(w.message) for w in caught] == said == list(model.notes)
     assert capfd.readouterr() == ("", "")
     np.testing.assert_array_equal(model.bodies, arm.bodies)
 
@@ -197,25 +192,7 @@ def test_inertial_that_other_tools_lose_is_warned_of() -> None:
     with pytest.warns(RobotModelWarning, match="links 'base', 'arm': white space") as caught:
         RobotModel.from_urdf_string(broken)
     assert len(caught) == 1
-    assert RobotModel.from_urdf_string(urdf.replace('iyz="0"', 'iyz=" 0"')).warnings == ()
-
-
-def test_suspicious_joint_is_warned_of_once_and_not_if_it_is_locked() -> None:
-    """What else is suspicious: test_planted_mistakes.py."""
-    for changes, words in (
-        ({"limit": ZERO.format(effort=0, velocity=1)}, "joint 'j': <limit effort> is 0"),
-        ({"kind": "continuous", "limit": ""}, "j have no <limit>"),
-        ({"kind": "planar", "limit": "", "extra": DISSIPATION}, "<dynamics> and <limit> of j"),
-        ({"kind": "floating", "limit": "", "extra": DISSIPATION}, "<dynamics> and <limit> of j"),
-        ({"extra": '<safety_controller k_velocity="1"/>'}, "j have a <safety_controller>"),
-    ):
-        urdf = robot(link("base"), link("arm"), joint("j", "base", "arm", **changes))
-        with pytest.warns(RobotModelWarning, match=words) as caught:
-            RobotModel.from_urdf_string(urdf)
-        assert len(caught) == 1
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            RobotModel.from_urdf_string(urdf, joints=[])
+    assert RobotModel.from_urdf_string(urdf.replace('iyz="0"', 'iyz=" 0"')).notes == ()
 
 
 def test_mimic_follows_what_its_leader_really_does() -> None:
@@ -254,7 +231,7 @@ def test_leader_feels_the_friction_of_its_followers(ratio: float) -> None:
 
 
 def test_negative_mass_made_in_python_is_warned_of() -> None:
-    """In a URDF it is an error. What else no body can be: test_planted_mistakes.py."""
+    """In a URDF it is an error. What else no body can be: plausibility/test_planted_mistakes.py."""
     joints = [Joint("a", "revolute", "w", "arm"), Joint("b", "fixed", "arm", "hand")]
     good, bad = (pseudo_inertia(mass, np.zeros(3), np.eye(3)) for mass in (100.0, -1.0))
     for link_name in ("hand", "w"):

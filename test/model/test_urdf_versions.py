@@ -14,6 +14,7 @@ from rnea_control.dynamics import Workspace, gravity
 from rnea_control.identification.urdf_inertials import with_inertials
 from rnea_control.model import RobotModel, RobotModelError, RobotModelWarning
 from rnea_control.parameters.settings import quietly
+from rnea_control.plausibility import suspicions
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 
 HALF = repr(math.sqrt(0.5))
@@ -40,7 +41,7 @@ def unit(quaternion: str) -> str:
 def test_quaternion_is_read() -> None:
     """The elbow's link lies flat: 2 kg at 0.2 m, and nothing of the upper one."""
     model = quietly(RobotModel.from_urdf_string, arm())
-    assert model.warnings == ()
+    assert suspicions(model) == ()
     torque = gravity(model, Workspace(model), np.zeros(2), np.zeros(2))
     np.testing.assert_allclose(torque, [-3.924, -3.924], atol=1e-12)
 
@@ -97,7 +98,7 @@ def test_unknown_version_is_said(version: str) -> None:
 
 
 def test_limits_of_version_1_2_are_complete() -> None:
-    assert quietly(RobotModel.from_urdf_string, arm(version='"1.2"')).warnings == ()
+    assert suspicions(quietly(RobotModel.from_urdf_string, arm(version='"1.2"'))) == ()
     urdf = arm(version='"1.2"').replace('lower="-2" ', "", 1)
     with pytest.raises(RobotModelError, match="'shoulder': <limit> needs both lower and upper"):
         RobotModel.from_urdf_string(urdf)

@@ -103,6 +103,11 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
     assert loop.arm_loop.statistics.counts.dropped == loop.supervisor.bad_states == 0
 
 
+def test_doubtful_values_of_the_urdf_are_logged(make, capfd) -> None:
+    make(robot_description=two_link_arm().replace('upper="3"', 'upper="170"'))
+    assert "upper of shoulder, elbow go to 170 rad, 27 turns" in capfd.readouterr().err
+
+
 def test_without_addresses_the_executor_does_it(make, monkeypatch, capfd) -> None:
     monkeypatch.setattr(raw_subscription, "takes_like_rclpy", lambda domain: Proof.NOTHING)
     monkeypatch.setattr(control_loop, "LONGEST_WAIT_FOR_REST", 0.0)

@@ -205,8 +205,10 @@ def test_wrong_parameter_is_named() -> None:
 
 
 def test_executable_runs_ends_on_a_signal_and_says_what_is_wrong() -> None:
-    right = Process(EXECUTABLE, {"robot_description": two_link_arm()})
+    doubtful = two_link_arm().replace('upper="3"', 'upper="170"')
+    right = Process(EXECUTABLE, {"robot_description": doubtful})
     with right as process, Process(EXECUTABLE, {"urdf_file": "/no/such.urdf"}) as wrong:
+        process.said("upper of shoulder, elbow go to 170 rad, 27 turns")
         process.said("simulating 'two_link_arm' with 2 joints at 1000 Hz, in real time")
         assert process.stop() == 0
         assert wrong.process.wait(timeout=60.0) == 1

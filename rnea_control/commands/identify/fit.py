@@ -30,6 +30,7 @@ from rnea_control.identification.verdict import (
     verdict,
 )
 from rnea_control.model import RobotModel
+from rnea_control.plausibility import suspicions
 
 HELD_OUT = 0.2  # share at the end of each recording that is held out if --hold-out is not given
 REPORT = "report.html"
@@ -106,8 +107,8 @@ def _fit(given: _Given, folder: Path, console: Console) -> int:
     parameters = controller_yaml(found, ", ".join(options.recordings))
     (folder / PARAMETERS).write_text(parameters, encoding="utf-8")
     (folder / REPORT).write_text(report(found, residuals, words), encoding="utf-8")
-    known = {warning.removeprefix(f"{model.source}: ") for warning in model.warnings}
-    for warning in after.warnings:
+    known = {warning.removeprefix(f"{model.source}: ") for warning in suspicions(model)}
+    for warning in suspicions(after):
         if (words_alone := warning.removeprefix(f"{after.source}: ")) not in known:
             console.print(f"warning: {words_alone}", style="yellow", soft_wrap=True)
     console.print(f"\n{summary(found)}")

@@ -42,7 +42,7 @@ def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes) -> RobotModel:
-    """The robot of a URDF. Its warnings are in `RobotModel.warnings`; none is issued.
+    """The robot of a URDF; no warnings are issued.
 
     Args:
         options: options of `add_robot_arguments`; --joints overrides the joints of --config.

@@ -22,6 +22,7 @@ from rnea_control.commands.options import positive
 from rnea_control.exceptions import IdentificationError, listed
 from rnea_control.identification.controller_yaml import trajectory_yaml
 from rnea_control.identification.excitation import NEGLIGIBLE, POOR, Excitation, plan_excitation
+from rnea_control.plausibility import suspicions
 
 # Relative deviation above which a parameter would need a motion ten thousand times longer.
 HOPELESS = 100.0 * POOR
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise IdentificationError(f"--range JOINT LOWER UPPER, in rad or m: {error}") from error
     model = load_robot(options, options.urdf)
-    for warning in model.warnings:
+    for warning in suspicions(model):
         console.print(f"Warning: {warning}", style="yellow", soft_wrap=True)
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("planning", total=1.0)

@@ -6,8 +6,8 @@ import numpy as np
 
 from rnea_control.identification.hypotheses.hypothesis import Drift
 from rnea_control.identification.least_squares import late
-from rnea_control.identification.torque_evidence import Outlook
-from rnea_control.model.causes import Cause, Contribution, told
+from rnea_control.identification.reading import Outlook
+from rnea_control.plausibility.causes import Cause, Contribution, told
 
 LATER = 0.02  # largest drift between two correct clocks within a recording [s]
 DELAY = Cause(

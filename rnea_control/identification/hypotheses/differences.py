@@ -7,9 +7,9 @@ import numpy as np
 from rnea_control.array_types import IntArray
 from rnea_control.identification.consistent_parameters import ParameterSpace
 from rnea_control.identification.hypotheses.hypothesis import Change, Difference
-from rnea_control.model.causes import PAYLOAD, Cause, Contribution, effort_words, told
 from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_model import units
+from rnea_control.plausibility.causes import PAYLOAD, Cause, Contribution, effort_words, told
 
 ROTOR, DAMPING, FRICTION, OFFSET = "rotor", "damping", "friction", "offset"
 

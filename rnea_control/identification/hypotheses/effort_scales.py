@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.identification.hypotheses.hypothesis import Alternative, Proposal
-from rnea_control.identification.torque_evidence import CLOSE, TRUST, Fit, Outlook, Reading
-from rnea_control.model.causes import UNIT, Cause, Contribution, scale_words, told
+from rnea_control.identification.hypotheses.hypothesis import Alternative
+from rnea_control.identification.reading import Fit, Outlook, Proposal, Reading
+from rnea_control.identification.torque_evidence import CLOSE, TRUST
+from rnea_control.plausibility.causes import UNIT, Cause, Contribution, scale_words, told
 
 SCALE = 0.12  # largest logarithm of a correct scale
 # Initial values of a common scale, as multiples of the mean of the joints' scales. Masses and a

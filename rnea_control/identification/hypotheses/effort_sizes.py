@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rnea_control.identification.hypotheses.hypothesis import Doubt, Recorded
-from rnea_control.model.causes import Cause, Contribution, effort_words, told
+from rnea_control.plausibility.causes import Cause, Contribution, effort_words, told
 
 # Measured gravity torque over the URDF's torque. Outside this range the efforts are in doubt: no
 # URDF's masses are that wrong.

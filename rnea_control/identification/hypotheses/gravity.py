@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.identification.hypotheses.hypothesis import Alternative, Proposal
-from rnea_control.identification.torque_evidence import Fit, Outlook
-from rnea_control.model.causes import GRAVITY, Contribution, gravity_words, told
+from rnea_control.identification.hypotheses.hypothesis import Alternative
+from rnea_control.identification.reading import Fit, Outlook, Proposal
+from rnea_control.plausibility.causes import GRAVITY, Contribution, gravity_words, told
 
 LARGEST_ERROR = 0.25  # largest relative error of a correct gravity
 LARGEST_ANGLE = 0.17  # largest angle to a correct gravity [rad]

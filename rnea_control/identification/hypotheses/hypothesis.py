@@ -11,31 +11,9 @@ from dataclasses import dataclass
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.identification.consistent_parameters import ParameterSpace
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_evidence import Fit, Outlook, Reading
+from rnea_control.identification.reading import Fit, Outlook, Proposal, Reading
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import Cause, Contribution
-
-
-@dataclass(frozen=True, eq=False)
-class Proposal:
-    """Another reading of the efforts."""
-
-    joints: BoolArray  # mask of the joints concerned, shape (nv,)
-    price: float  # cost of the choice among other readings, and of its numbers
-    # One reading, or the same reading with other initial scales.
-    starts: tuple[Reading, ...]
-    # Number of each joint's group, shape (nv,), see `TorqueEvidence.fit`; None without scales.
-    groups: IntArray | None = None
-    slack: float = 0.0  # the first start whose cost is this close to the least one is used
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A proposal with its fit."""
-
-    joints: BoolArray  # mask of the joints concerned, shape (nv,)
-    cost: float  # cost of the fit with the price of the proposal
-    fit: Fit
+from rnea_control.plausibility.causes import Cause, Contribution
 
 
 class Alternative(ABC):

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from rnea_control.array_types import BoolArray
-from rnea_control.identification.hypotheses.hypothesis import Alternative, Proposal
-from rnea_control.identification.torque_evidence import Fit, Outlook
-from rnea_control.model.causes import Cause, Contribution, told
+from rnea_control.identification.hypotheses.hypothesis import Alternative
+from rnea_control.identification.reading import Fit, Outlook, Proposal
+from rnea_control.plausibility.causes import Cause, Contribution, told
 
 
 class Exchange(Alternative):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rnea_control.identification.hypotheses.hypothesis import Signal
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import Cause, Contribution, effort_words, told
+from rnea_control.plausibility.causes import Cause, Contribution, effort_words, told
 
 
 class Clipping(Signal):

@@ -10,10 +10,10 @@ from robots import joint, link, two_link_arm
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains
 from rnea_control.control.controller_state import supporting_torque
-from rnea_control.control.model_check import ModelCheck, Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import GRAVITY, PAYLOAD, UNIT, UNKNOWN, Cause
+from rnea_control.plausibility.causes import GRAVITY, PAYLOAD, UNIT, UNKNOWN, Cause
+from rnea_control.plausibility.model_check import ModelCheck, Witness, check_model
 
 READY = np.array([0.3, -0.8, 0.2, -2.0, 0.4, 1.9, 0.8])
 FLANGE = joint("flange", "lower", "tool", "fixed", xyz=(0.35, 0.0, 0.0))

@@ -29,7 +29,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import Workspace, forward_kinematics, gravity, jacobian
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import (
+from rnea_control.plausibility.causes import (
     GRAVITY,
     PAYLOAD,
     UNIT,

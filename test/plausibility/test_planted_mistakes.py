@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable
@@ -14,9 +13,11 @@ import numpy as np
 import pytest
 from robots import example_robot, example_robots, load_quietly, read_description
 
-from rnea_control.model import RobotModel, RobotModelError, RobotModelWarning, pseudo_inertia
+from rnea_control.model import RobotModel, RobotModelError, pseudo_inertia
 from rnea_control.model.rigid_body import link_inertia_of, rotation_from_rpy
 from rnea_control.model.robot_description import description_from_urdf
+from rnea_control.parameters.settings import quietly
+from rnea_control.plausibility import suspicions
 
 Edit = Callable[[ET.Element], object]
 
@@ -31,10 +32,7 @@ def text_of(robot: str) -> str:
 
 
 def said_of(xml: str, **arguments) -> Counter:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RobotModelWarning)
-        RobotModel.from_urdf_string(xml, **arguments)
-    return Counter(str(warning.message) for warning in caught)
+    return Counter(suspicions(quietly(partial(RobotModel.from_urdf_string, **arguments), xml)))
 
 
 @cache
@@ -224,11 +222,9 @@ def test_other_unit_is_seen_on_every_robot(mass: float, inertia: float) -> None:
             continue
         found = read_description(path)
         others = {k: in_units(matrix, mass, inertia) for k, matrix in found.inertias.items()}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RobotModelWarning)
-            model = RobotModel(replace(found, inertias=others))
+        model = quietly(RobotModel, replace(found, inertias=others))
         count += 1
-        if not any(words in sentence for sentence in model.warnings):
+        if not any(words in sentence for sentence in suspicions(model)):
             missed.append(path.stem)
     assert count > 60 and not missed
 

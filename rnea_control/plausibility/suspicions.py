@@ -1,4 +1,5 @@
-"""Warnings, a sentence each, about values and settings that are legal but probably not meant.
+"""`suspicions`: warnings about a URDF, a sentence each, for legal values that are probably not
+meant.
 
 The thresholds for limits come from the URDFs of example-robot-data. Their revolute joints turn by
 up to 10 rad and 60 rad/s (ankles of other humanoids at 101 rad/s), their prismatic joints slide by
@@ -19,11 +20,11 @@ from urdf_parser_py import urdf
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import listed, named, rounded
 from rnea_control.model import bodies as layout
-from rnea_control.model.implausible_masses import implausible_masses, is_power_of_ten
-from rnea_control.model.joint_selection import JointSelection
 from rnea_control.model.joints import Joint
 from rnea_control.model.robot_description import RobotDescription
+from rnea_control.model.robot_model import RobotModel
 from rnea_control.model.urdf_document import SINGLE_TYPES
+from rnea_control.plausibility.implausible_masses import implausible_masses, is_power_of_ten
 
 _GRAVITY = 9.81
 
@@ -31,6 +32,9 @@ _DISTANCE = 0.01  # smallest distance to the next joint of a link that needs an 
 _ENOUGH_LINKS = 3  # number of other moving links above which a single one without inertia is odd
 
 _ACROSS = 0.1  # sine of the angle to gravity from which a joint bears weight
+
+# No rpy needs more than one turn; the robots of example-robot-data have up to 4.72 rad.
+_LARGEST_TURN = 2.0 * math.pi + 0.01  # largest plausible angle of <origin rpy> [rad]
 
 _LARGEST_ANGLE = 4.0 * math.pi  # largest plausible angle: two turns; 30 degrees are 30 [rad]
 _NO_LIMIT = 2000.0  # position limit that means "no limit" [rad] or [m]
@@ -43,35 +47,54 @@ _LARGEST_EFFORT = 50.0  # effort limit over the gravity torque of the whole stre
 _SMALLEST_EFFORT = 0.02  # effort limit over the gravity torque of the links that the joint carries
 
 
-def suspicions(
-    description: RobotDescription,
-    selection: JointSelection,
-    merged: layout.Bodies,
-    gravity: FloatArray,
-) -> tuple[str, ...]:
-    """Warnings about the URDF and about the selection of joints; `gravity` in the root link's
-    frame, shape (3,)."""
-    chosen = selection.joints(leads=True)
-    moving = [at.joint for at in selection.coordinates.values()]
-    names, everything = ({joint.name for joint in each} for each in (chosen, description.joints))
-    controlled = [joint for joint in description.urdf_joints if joint.name in names]
-    notes = [*description.notes, *selection.notes]
-    notes += _suspicious_joints(controlled, everything)
-    notes += _joints_of_nothing(moving, merged)
+def suspicions(model: RobotModel) -> tuple[str, ...]:
+    """Sentences for the author of a URDF: the `notes` of reading it, then values and selected
+    joints that are legal but probably not meant.
+
+    Reading a URDF does not call this function, as it judges by other robots: a program that reads a
+    URDF for a user shows the user these sentences. Current gravity and payloads of the model count.
+    """
+    description, rows = model.description, model.joint_rows
+    by_name = {joint.name: joint for joint in description.joints}
+    chosen = [by_name[name] for name in model.joint_names]
+    moving = [by_name[name] for name in rows]
+    notes = list(_joints_of_nothing(moving, rows, model.bodies))
     if powerless := [joint.name for joint in chosen if joint.effort_limit == 0.0]:
         notes.append(
             f"{named('joint', powerless)}: <limit effort> is 0, so no torque at all is allowed. "
             "Give the actuator's effort limit"
         )
-    if description.urdf_joints:  # a robot made in Python was not exported by another program
-        rows = merged.links[:, layout.LINK_BODY].astype(int)
-        body_of = dict(zip(merged.link_names, rows, strict=True))
-        notes += _forgotten_inertial(moving, merged)
+    if (robot := description.urdf) is not None:  # a robot made in Python was not exported
+        controlled = [joint for joint in robot.joints if joint.name in model.joint_names]
+        notes = [*_turned_in_degrees(robot), *_suspicious_joints(controlled, by_name), *notes]
+        body = model.links[:, layout.LINK_BODY].astype(int).tolist()
+        body_of = dict(zip(model.link_names, body, strict=True))
+        notes += _forgotten_inertial(moving, rows, model.bodies)
         found, moments, whole = implausible_masses(description, body_of)
-        loaded = _joints_under_load(description, gravity)
+        loaded = _joints_under_load(description, model.gravity)
         notes += [*found, *_implausible_limits(chosen)]
         notes += _implausible_efforts(chosen, moments, whole, loaded)
-    return tuple(f"{description.source}: {note}" for note in notes)
+    return *model.notes, *(f"{model.source}: {note}" for note in notes)
+
+
+def _turned_in_degrees(robot: urdf.Robot) -> Iterator[str]:
+    """A sentence if an angle of <origin rpy> is beyond one turn."""
+    inertials = [(link.name, link.inertial) for link in robot.links if link.inertial is not None]
+    origins = [("joint", joint.name, joint.origin) for joint in robot.joints]
+    origins += [("link", name, inertial.origin) for name, inertial in inertials]
+    angles = {
+        (kind, name): max(map(abs, origin.rpy))
+        for kind, name, origin in origins
+        if origin is not None and origin.rpy
+    }
+    turned = {key: angle for key, angle in angles.items() if angle > _LARGEST_TURN}
+    if turned:
+        kinds = {kind: [name for each, name in turned if each == kind] for kind, _ in turned}
+        where = " and ".join(named(kind, names) for kind, names in kinds.items())
+        yield (
+            f"<origin rpy> of {where} has angles up to {max(turned.values()):g} rad, more than a "
+            "turn, as if given in degrees. Give rad"
+        )
 
 
 def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> list[str]:
@@ -108,15 +131,17 @@ def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> l
     ]
 
 
-def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> Iterator[str]:
+def _joints_of_nothing(
+    joints: Sequence[Joint], rows: Mapping[str, int], bodies: FloatArray
+) -> Iterator[str]:
     """A sentence for the joints that move no mass.
 
     A link without inertia between other links, as in a universal joint made of two revolute joints,
     is no fault: its joint moves the next links."""
-    carries = [row[layout.PARAMETERS].any() for row in merged.array]
+    carries = [row[layout.PARAMETERS].any() for row in bodies]
     for row in range(len(carries) - 1, 0, -1):
-        carries[int(merged.array[row, layout.PARENT])] |= carries[row]
-    idle = [joint for joint in joints if not carries[merged.rows[joint.name]]]
+        carries[int(bodies[row, layout.PARENT])] |= carries[row]
+    idle = [joint for joint in joints if not carries[rows[joint.name]]]
     if idle:
         moves = f"{named('link', [joint.child for joint in idle])} move but have no inertia"
         if len(idle) == 1:
@@ -124,10 +149,11 @@ def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> Iterat
         yield f"{moves}; no torque is computed for this motion. Add an <inertial>"
 
 
-def _forgotten_inertial(joints: Sequence[Joint], merged: layout.Bodies) -> Iterator[str]:
+def _forgotten_inertial(
+    joints: Sequence[Joint], rows: Mapping[str, int], bodies: FloatArray
+) -> Iterator[str]:
     """A sentence for the only moving link without inertia, if the next joint is at a distance:
     between axes that meet in a point a link may have no inertia."""
-    bodies, rows = merged.array, merged.rows
     bare = [j for j in joints if not bodies[rows[j.name], layout.PARAMETERS].any()]
     if len(bare) == 1 and len(joints) > _ENOUGH_LINKS:
         after = bodies[1:][bodies[1:, layout.PARENT] == rows[bare[0].name]]

@@ -2,7 +2,7 @@
 them.
 
 The causes here are found in a recording and by the check of an arm at rest
-(`control/model_check.py`). Causes that only a recording shows are in `identification/hypotheses/`.
+(`model_check.py`). Causes that only a recording shows are in `identification/hypotheses/`.
 """
 
 from __future__ import annotations
