@@ -19,21 +19,17 @@ from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.record import Record
 from rnea_control.jit.rows import Rows
+from rnea_control.messages.joint_targets import READ
 
 SHORTEST_PERIOD = 1e-4  # shorter periods of a joint's targets tell no velocity [s]
 PERIOD_SHARE = 0.2  # part of a new period in the average of the periods
 
-# Results of the intake.
-TAKEN = 0
-FOREIGN = 1  # another publisher's stream is followed
-NOT_NOW = 2  # the mode takes no stream, or the stream waits for a pause
-UNREADABLE = 3  # the bytes are no message of this type
-WRONG_LENGTH = 4  # numbers of values that do not fit the joints
-UNKNOWN_JOINT = 5
-NOT_FINITE = 6
-BACKWARD = 7  # the stamp is before that of the last message
-TOO_FAR = 8  # further than `stream.max_distance` from the desired position
-NO_TARGET = 9  # a message without any target
+# Results of the intake, beside those of joint_targets.py.
+TAKEN = READ
+FOREIGN = 11  # another publisher's stream is followed
+NOT_NOW = 12  # the mode takes no stream, or the stream waits for a pause
+BACKWARD = 13  # the stamp is before that of the last message
+TOO_FAR = 14  # further than `stream.max_distance` from the desired position
 
 
 class Targets(Rows):
@@ -53,7 +49,7 @@ class StreamIntake(Record):
     heard_at: float = -math.inf  # time of its last message, also of a refused one
     stamp: float = math.nan  # stamp of its last targets
     period: float = 0.0  # average distance of its targets; 0 until it is known
-    topic: int = 0  # which topic its last message came on
+    kind: int = 0  # kind of the last message, see other_inputs.py
 
     # For diagnostics and the log.
     taken: int = 0

@@ -25,15 +25,17 @@ from rnea_control.control import Controller
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.jit.linking import barrier
 from rnea_control.loop import native_loop as native
+from rnea_control.loop import other_inputs
 from rnea_control.loop.commander import Commander
 from rnea_control.loop.handover import Handover
 from rnea_control.loop.loop_records import AppliedTorque, DeferredLog, LoopStatistics
 from rnea_control.loop.loop_state import LoopState
+from rnea_control.loop.other_inputs import OtherInputs
 from rnea_control.loop.state_intake import StateIntake, sender
 from rnea_control.messages.cdr import decoding
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import BESIDE, RclTable, Taken, last_error
+from rnea_control.ros.rcl_calls import BESIDE, GID_SIZE, RclTable, Taken, last_error
 from rnea_control.ros.rclpy_internals import RCLError
 from rnea_control.ros.real_time import RealTime
 
@@ -59,8 +61,7 @@ class ArmLoop:
     Attributes:
         states: intake of the joint states.
         shared: data that machine code and Python share.
-        kinds: kinds of the subscriptions beside the joint states, see native_loop.py.
-        stops: emergency stops for Python, records as in native_loop.py.
+        others: data of the messages beside the joint states.
         statistics: histograms and counts of the ticks.
         applied: the last commands.
         heard: subscription to the joint states, once it exists.
@@ -96,12 +97,10 @@ class ArmLoop:
         self.shared = LoopState()
         for name, value in times.items():
             setattr(self.shared, name, value)
-        self.kinds = np.zeros(native.MOST_KINDS, dtype=np.int64)
-        self.stops = native.Stop.several(native.MOST_STOPS)
+        self.others = OtherInputs(controller.model.joint_names)
         self.lock = threading.Lock()
         self.log = DeferredLog(logger)
         self._clock = clock
-        self._message = np.zeros(native.LONGEST_MESSAGE, dtype=np.uint8)
         self._table: RclTable | None = None  # None where machine code may not answer states
         self._ticks_before = 0  # value of `shared.ticks` when machine code began last
         self._thread: threading.Thread | None = None
@@ -145,7 +144,7 @@ class ArmLoop:
         Args:
             heard: subscription to the joint states, and subscriptions beside them.
             wake: guard condition that is triggered by a log message, or by machine code.
-            kinds: kinds of the subscriptions beside the joint states; see native_loop.py.
+            kinds: kinds of the subscriptions beside the joint states; see other_inputs.py.
             own: GID of the own publisher of commands, if commands are received as well.
         """
         self.heard, self.log.wake = heard, wake.trigger
@@ -154,9 +153,9 @@ class ArmLoop:
         if own is not None:
             low, high = np.frombuffer(own, dtype=np.int64)
             self.shared.own_gid_low, self.shared.own_gid_high = low, high
-        elif native.COMMAND in kinds:
+        elif other_inputs.COMMAND in kinds:
             return  # machine code cannot distinguish own commands from others
-        self.kinds[: len(kinds)] = kinds
+        self.others.arrays.kinds[: len(kinds)] = kinds
         self._table = heard.table
         if self._table is not None:
             self._table.publish_by(self.command.publisher, self.command.message.memory, wake)
@@ -370,6 +369,19 @@ class ArmLoop:
 
         return self.consistent(read)
 
+    def hear_targets(self, kind: int, message: bytes, publisher: bytes | None, now: float) -> None:
+        """Takes a message of a stream in a Python tick, with the lock held; see
+        `other_inputs.hear_targets`."""
+        arrays, size = self.others.arrays, len(message)
+        kept = arrays.message[: min(size, len(arrays.message))]
+        kept[:] = np.frombuffer(message, np.uint8)[: len(kept)]
+        low, high = np.frombuffer(publisher or bytes(GID_SIZE), np.int64)[:2].tolist()
+        clock = time.time_ns() if self.system_time else -1
+        other_inputs.hear_targets_once(
+            *(self.shared.argument, arrays, self.controller.arrays, self.states.intake.argument),
+            *(kind, size, (low, high), clock, now),
+        )
+
     def may_run_natively(self) -> bool:
         """True if machine code may answer the next state."""
         return bool(
@@ -395,8 +407,8 @@ class ArmLoop:
             controller = self.controller
             loop, own, of_step, of_states, tau = self._arrays
             arrays = (
-                *(table.array, loop, self.kinds, own, of_step, controller.box.arrays, of_states),
-                *(tau, self.statistics.arrays, self.applied.arrays, self.stops, self._message),
+                *(table.array, loop, self.others.arrays, own, of_step, controller.box.arrays),
+                *(of_states, tau, self.statistics.arrays, self.applied.arrays),
             )
             self._ticks_before = shared.ticks
             # Also the end of a motion that Python has begun is reported.

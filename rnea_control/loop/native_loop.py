@@ -25,15 +25,24 @@ from rnea_control.control import layout, step
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.layout import Arm, State
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP, withdraw
+from rnea_control.control.references import is_streamed
 from rnea_control.control.step import RequestArrays, StepArrays
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import barrier, fence
-from rnea_control.jit.record import Record
 from rnea_control.loop import lease, state_intake
 from rnea_control.loop.lease import Lease
 from rnea_control.loop.loop_records import AppliedArrays, StatisticsArrays, note, record
 from rnea_control.loop.loop_state import NOTHING, SERVED, WAITS, LoopState
+from rnea_control.loop.other_inputs import (
+    COMMAND,
+    MODE,
+    MOST_STOPS,
+    STOP,
+    TARGET_JOINT,
+    OtherArrays,
+    hear_targets,
+)
 from rnea_control.loop.state_intake import Intake, IntakeArrays
 from rnea_control.messages.cdr import HEADER, LITTLE_ENDIAN, goes_to
 from rnea_control.messages.joint_state import decode_state
@@ -63,27 +72,10 @@ JUMPED = 22  # its stamp does not follow the last one closely
 REPEATED = 23  # repeats the last state, which has no information
 LATE = 24  # repeats the last state, and a new one is overdue
 
-# Kinds of subscriptions beside the joint states.
-STOP = 0  # emergency stops
-MODE = 1  # the sentinel's mode
-COMMAND = 2  # commands
-
-MOST_STOPS = 64  # emergency stops that are kept for Python
-MOST_KINDS = 5  # subscriptions beside the joint states
-LONGEST_MESSAGE = 4096  # longest message beside the joint states [bytes]
-
 REVOKING = tuple(b"revoking\0")  # label of the mode in which the sentinel requests the arm
 PREDICTION_PERIOD = 0.001  # period of commands while no usable joint state arrives [s]
 LONGEST_AGE = 1.0  # age of a joint state beyond which its stamp is from a different clock [s]
 POLL = 5e-5  # period in which Python checks whether the loop has stopped [s]
-
-
-class Stop(Record):
-    """A message on the topic of the emergency stop."""
-
-    pressed: int = -1  # 1 pressed, 0 released, -1 not a Bool
-    gid_low: int = 0  # GID of the publisher, in two words
-    gid_high: int = 0
 
 
 T = TypeVar("T")
@@ -291,17 +283,17 @@ def _serve(loop: LoopState, arrays: StepArrays, asked: RequestArrays) -> None:
 def _hear_others(
     calls: IntArray,
     loop: LoopState,
-    kinds: IntArray,
+    others: OtherArrays,
     own: Lease,
     arrays: StepArrays,
-    stops: RecordArray,
-    message: ByteArray,
+    intake: Intake,
     now: float,
 ) -> int:
     """Takes all messages beside the states; returns COMMANDED if another node commands the arm,
     FAILED if rcl does not take a message, else NOTHING_UNUSUAL."""
+    message = others.message
     for i in range(1, calls[rcl.COUNT]):
-        kind = kinds[i - 1]
+        kind = others.kinds[i - 1]
         while True:
             taken = rcl.take(calls, i, rcl.BESIDE)
             if taken == rcl.TAKE_FAILED:
@@ -318,9 +310,14 @@ def _hear_others(
             _begin(loop)
             if kind == MODE and _is_sentinel(calls, loop) and goes_to(REVOKING, size, message):
                 lease.hear_revocation(own, now)
-            if kind == STOP and _hear_stop(calls, loop, stops, size, message):
+            if kind == STOP and _hear_stop(calls, loop, others.stops, size, message):
                 step.emergency_stop(arrays)
+            if kind >= TARGET_JOINT:
+                clock, publisher = rcl.nanoseconds(calls), rcl.gid_of(calls)
+                hear_targets(loop, others, arrays, intake, kind, size, publisher, clock, now)
             _end(loop)
+            if kind >= TARGET_JOINT:
+                break  # a storm of targets must not keep the states waiting
             if kind == STOP:
                 rcl.trigger(calls)
     return NOTHING_UNUSUAL
@@ -333,7 +330,7 @@ def _look_at_interpreter(loop: LoopState, arrays: StepArrays, now: float) -> Non
         return
     loop.hangs = True
     arm, state = arrays.arm[0], arrays.state
-    if arm.motion != 0:
+    if arm.motion != 0 or is_streamed(state):
         _begin(loop)
         step.end_motion(arm, state, arrays.findings, layout.HUNG)
         step.brake(arm, arrays.settings[arm.braced], state, False)
@@ -689,14 +686,14 @@ def count_once(
 
 
 @kernel(
-    "i8(i8[::1], LoopState[::1], i8[::1], Lease[::1], StepArrays, RequestArrays, IntakeArrays, "
-    "f8[::1], StatisticsArrays, AppliedArrays, Stop[::1], u1[::1])",
+    "i8(i8[::1], LoopState[::1], OtherArrays, Lease[::1], StepArrays, RequestArrays, IntakeArrays, "
+    "f8[::1], StatisticsArrays, AppliedArrays)",
     nogil=True,
 )
 def run(
     calls: IntArray,
     loops: RecordArray,
-    kinds: IntArray,
+    others: OtherArrays,
     leases: RecordArray,
     arrays: StepArrays,
     asked: RequestArrays,
@@ -704,8 +701,6 @@ def run(
     tau: FloatArray,
     statistics: StatisticsArrays,
     applied: AppliedArrays,
-    stops: RecordArray,
-    message: ByteArray,
 ) -> int:
     """Answers states; returns why it has ended."""
     loop, own, state = loops[0], leases[0], arrays.state
@@ -722,7 +717,7 @@ def run(
         # One is a state, if nothing unusual happens.
         taken = rcl.take(calls, 0, 1 - loop.newest) if messages == 1 else rcl.TAKE_FAILED
         if taken == rcl.TAKE_FAILED:
-            reason = _hear_others(calls, loop, kinds, own, arrays, stops, message, now)
+            reason = _hear_others(calls, loop, others, own, arrays, states.intake[0], now)
             if reason != NOTHING_UNUSUAL:
                 return reason
             if calls[rcl.COUNT] and own.phase != lease.COMMANDING:

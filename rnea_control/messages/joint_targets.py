@@ -19,11 +19,11 @@ from rnea_control.messages import cdr
 
 # Results of decoding.
 READ = 0
-UNREADABLE = 3  # the bytes are no message of this type
-WRONG_LENGTH = 4
-UNKNOWN_JOINT = 5
-NOT_FINITE = 6
-NO_TARGET = 9
+UNREADABLE = 1  # the bytes are no message of this type
+WRONG_LENGTH = 2  # a number of values that does not fit the joints
+UNKNOWN_JOINT = 3  # a joint that is not controlled, or a joint twice
+NOT_FINITE = 4
+NO_TARGET = 5  # neither a position nor a velocity
 
 MOST_NAMES = 64  # longest list of joints in a message
 MOST_DIMENSIONS = 8  # largest number of dimensions of an array

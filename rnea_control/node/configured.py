@@ -27,6 +27,7 @@ from rnea_control.node.parameters import InForce
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
 from rnea_control.node.state_topics import StateTopics
+from rnea_control.node.stream_watch import StreamWatch
 from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.parameters.settings import payload_doubt
@@ -64,6 +65,7 @@ class Configured:
         effort_controller: state of the controller that takes the commands.
         sentinel: link to the sentinel.
         model_watch: check of the model, once a second.
+        stream_watch: report of streams of targets, once a second.
         delay_watch: measurement of the delay of the torques, once a second.
         description: check of the published robot description.
         chores: work that is due once a second.
@@ -108,6 +110,7 @@ class Configured:
         self._tell_sentinel()
         self._hear_states(undo)
         self.delay_watch = DelayWatch(self.loop)
+        self.stream_watch = StreamWatch(self.loop)
         self.model_watch = ModelWatch(self.loop, lambda: parameters["payload.link"] or None)
         self.chores = self._made_chores()
         self._warn_of_payload(given)
@@ -372,6 +375,7 @@ class Configured:
             "the check of the sentinel": self.sentinel.look,
             "the check of other publishers": self._log_rivals,
             "the check of the model": self.model_watch.look,
+            "the report of streams": self.stream_watch.look,
             "the measurement of the delay": self.delay_watch.look,
             "the check of the brakes": self.loop.judge_braking,
             "publishing the state": self.state_topics.look_for_listeners,

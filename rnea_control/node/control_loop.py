@@ -40,11 +40,11 @@ from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.control.supervisor import EXPLAINED
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.jit.linking import barrier
-from rnea_control.loop import native_loop as native
 from rnea_control.loop.arm_loop import ArmLoop
 from rnea_control.loop.commander import Commander
 from rnea_control.loop.handover import Handover
 from rnea_control.loop.native_loop import PREDICTION_PERIOD
+from rnea_control.loop.other_inputs import MOST_STOPS
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
@@ -269,12 +269,12 @@ class ControlLoop(Commander):
         with self.arm_loop.lock:
             received = shared.stops_received
             barrier()
-            if received - shared.stops_read > native.MOST_STOPS:
-                shared.stops_read = received - native.MOST_STOPS
+            if received - shared.stops_read > MOST_STOPS:
+                shared.stops_read = received - MOST_STOPS
                 # An overwritten message may have been a pressed stop.
                 self.ticks.hear_stop(True, None)
             while shared.stops_read < received:
-                stop = self.arm_loop.stops[shared.stops_read % native.MOST_STOPS]
+                stop = self.arm_loop.others.arrays.stops[shared.stops_read % MOST_STOPS]
                 shared.stops_read += 1
                 publisher = np.array([stop.gid_low, stop.gid_high]).tobytes()
                 self.ticks.hear_stop(None if stop.pressed < 0 else bool(stop.pressed), publisher)

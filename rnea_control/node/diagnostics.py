@@ -188,6 +188,10 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     values["delay of the torques"] = "not known" if math.isnan(delay) else f"{delay:.4f} s"
     values["states refused"] = str(supervisor.bad_states)
     values["gaps in states"] = str(supervisor.gaps)
+    stream = configured.stream_watch.intake
+    values["stream targets taken"] = str(stream.taken)
+    values["stream targets refused"] = str(stream.refused)
+    values["stream targets of another publisher"] = str(stream.foreign)
     values["commands not published"] = str(loop.arm_loop.unpublished)
     for number, sentence in enumerate(configured.model_watch.findings, 1):
         values[f"model {number}"] = sentence

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from rnea_control.control import Supervisor
-from rnea_control.loop import native_loop as native
+from rnea_control.loop import other_inputs
 from rnea_control.node import trajectory_state
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import MODE as SENTINEL_MODE
@@ -126,7 +126,7 @@ class LoopInput(Interface):
     """Topic that the control loop receives by itself; the first row has the states."""
 
     profiles: tuple[QoSProfile, ...] = field(kw_only=True)  # one subscription each
-    kind: int = field(default=0, kw_only=True)  # see native_loop.py
+    kind: int = field(default=0, kw_only=True)  # see other_inputs.py
     direction: str = field(default="in", kw_only=True)
 
 
@@ -210,16 +210,25 @@ INTERFACES: tuple[Interface, ...] = (
     Subscription("~/joint_trajectory", "trajectory_msgs/msg/JointTrajectory",
         "a trajectory, or a message of a stream of trajectories ([servo.md](servo.md))", 1,
         raw=True, receive=lambda it, message: it.trajectories.receive(message)),
+    LoopInput("target_joint", "sensor_msgs/msg/JointState",
+        "a stream of joint targets by name: positions, also velocities and efforts "
+        "([streams.md](streams.md))", NEWEST, profiles=(NEWEST,), kind=other_inputs.TARGET_JOINT),
+    LoopInput("~/commands", "std_msgs/msg/Float64MultiArray",
+        "a stream of positions, in the order of `joints`", NEWEST, profiles=(NEWEST,),
+        kind=other_inputs.POSITIONS),
+    LoopInput("~/delta_joint_cmds", "control_msgs/msg/JointJog",
+        "a stream of velocities or steps of joints, as for moveit_servo", NEWEST,
+        profiles=(NEWEST,), kind=other_inputs.JOG, needs=CONTROL_MSGS),
     LoopInput(EMERGENCY_STOP, "std_msgs/msg/Bool",
         "true brakes and holds, until the same publisher sends false "
-        "([safety.md](safety.md#modes))", "any", profiles=STOPS, kind=native.STOP),
+        "([safety.md](safety.md#modes))", "any", profiles=STOPS, kind=other_inputs.STOP),
     Subscription("~/speed_scaling_input", "control_msgs/msg/SpeedScalingFactor",
         # As joint_trajectory_controller: a factor from before the controller's start is valid.
         "factor of the trajectories' speed, 0 to 1", LATCHED, needs=CONTROL_MSGS,
         receive=lambda it, message: trajectory_state.scale(it.loop, message)),
     LoopInput(SENTINEL_MODE[1], "lifecycle_msgs/msg/TransitionEvent",
         "mode of the sentinel ([handover.md](handover.md))", LATCHED,
-        rate="ten times a second", profiles=(LATCHED,), kind=native.MODE),
+        rate="ten times a second", profiles=(LATCHED,), kind=other_inputs.MODE),
     Interface("effort_controller/commands", "std_msgs/msg/Float64MultiArray",
         "one torque for each joint, in the order of `joints`; `command_topic` has the name",
         COMMANDS_QOS, direction="out", rate="one for each state"),
@@ -279,8 +288,9 @@ def lacking() -> str:
     """Sentence about the interfaces that lack a package; empty without any."""
     names: dict[Package, list[str]] = {}
     for row in INTERFACES:
-        if isinstance(row, Created) and row.needs and not row.needs.is_installed:
-            names.setdefault(row.needs, []).append(row.name)
+        needs = row.needs if isinstance(row, Created | LoopInput) else None
+        if needs and not needs.is_installed:
+            names.setdefault(needs, []).append(row.name)
     return "; ".join(
         f"{package.name} {package.version} is not installed, so the controller lacks "
         + ", ".join(each)
@@ -292,6 +302,7 @@ def loop_inputs() -> tuple[list[tuple[type, str, QoSProfile]], tuple[int, ...]]:
     """Type, name and QoS of each subscription of the control loop, joint states first; and the
     kinds of the other subscriptions."""
     rows = [row for row in INTERFACES if isinstance(row, LoopInput)]
+    rows = [row for row in rows if row.needs is None or row.needs.is_installed]
     every = [(row, qos) for row in rows for qos in row.profiles]
     topics = [(row.message_type, row.name, qos) for row, qos in every]
     return topics, tuple(row.kind for row, _ in every[1:])

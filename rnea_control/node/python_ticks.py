@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from rnea_control.control import Event, Mode, SupervisionSettings, Supervisor, step
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.loop import native_loop as native
+from rnea_control.loop import other_inputs
 from rnea_control.loop.native_loop import PREDICTION_PERIOD
 from rnea_control.loop.state_intake import AnothersState
 from rnea_control.messages.cdr import CdrError, boolean, decoding
@@ -77,9 +78,13 @@ class PythonTicks:
             wait = PREDICTION_PERIOD if self._watching else loop.shared.longest_wait
             taken = heard.take(0.0 if self._idle(wait) else wait)
         for which, (message, _, publisher) in heard.beside():
-            if loop.kinds[which - 1] == native.STOP:
+            kind = loop.others.arrays.kinds[which - 1]
+            if kind == other_inputs.STOP:
                 with loop.lock:
                     self.hear_stop(boolean(message), publisher)
+            elif kind >= other_inputs.TARGET_JOINT:
+                with loop.lock:
+                    loop.hear_targets(kind, message, publisher, time.monotonic())
         if taken is not None and self.tick(*taken):
             self._watching = False
             return

@@ -21,7 +21,7 @@ from rnea_control.control import (
 )
 from rnea_control.control.motion import Ending
 from rnea_control.exceptions import RneaControlError
-from rnea_control.loop import native_loop as native
+from rnea_control.loop.other_inputs import MOST_STOPS
 
 STATES = 10_000
 ASKED = ("move", "move", "move", "hold", "scale", "guide", "resume", "stop", "reset")
@@ -150,8 +150,8 @@ def test_machine_code_does_not_go_on_where_the_loop_is_told_to_end(
 
 def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:
     twin = Twin(0)
-    twin.loop.arm_loop.stops["pressed"] = 0
-    twin.loop.arm_loop.shared.stops_received = native.MOST_STOPS + 1
+    twin.loop.arm_loop.others.arrays.stops["pressed"] = 0
+    twin.loop.arm_loop.shared.stops_received = MOST_STOPS + 1
     twin.loop.attend()
     twin.natively(lambda twin, given: None, 100)
     assert "emergency_stop" in [new for _, new, _ in twin.changes]

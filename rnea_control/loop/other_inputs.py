@@ -1,0 +1,170 @@
+"""Messages that a loop takes beside the joint states: emergency stops, modes of the sentinel,
+commands, and targets of streams."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rnea_control.array_types import ByteArray, IntArray, RecordArray, WordArray
+from rnea_control.control.step import StepArrays
+from rnea_control.control.stream_intake import StreamIntake, Targets, take_message
+from rnea_control.jit.group import group
+from rnea_control.jit.inlining import inlined
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.record import Record
+from rnea_control.loop.loop_state import LoopState
+from rnea_control.loop.state_intake import Intake
+from rnea_control.messages import joint_targets
+
+# Kinds of subscriptions beside the joint states.
+STOP = 0  # emergency stops
+MODE = 1  # the sentinel's mode
+COMMAND = 2  # commands
+TARGET_JOINT = 3  # a JointState with targets
+POSITIONS = 4  # a Float64MultiArray with the positions of all joints
+JOG = 5  # a JointJog
+
+MOST_KINDS = 8  # subscriptions beside the joint states
+MOST_STOPS = 64  # emergency stops that are kept for Python
+LONGEST_MESSAGE = 4096  # longest message beside the joint states [bytes]
+
+
+class Stop(Record):
+    """A message on the topic of the emergency stop."""
+
+    pressed: int = -1  # 1 pressed, 0 released, -1 not a Bool
+    gid_low: int = 0  # GID of the publisher, in two words
+    gid_high: int = 0
+
+
+@group(
+    kinds="i8[::1]",
+    message="u1[::1]",
+    stops="Stop[::1]",
+    stream="StreamIntake[::1]",
+    targets="Targets",
+    bits="u8[:,::1]",
+    names="u1[::1]",
+    ends="i8[::1]",
+    joints="i8[::1]",
+)
+class OtherArrays(NamedTuple):
+    """Data of the messages beside the joint states.
+
+    Attributes:
+        kinds: kind of each subscription.
+        message: the message that was taken last.
+        stops: emergency stops for Python.
+        stream: intake of the streams.
+        targets: values of the last message of a stream; `bits`: the same memory as words.
+        names, ends: names of the joints, see `joint_targets.name_table`.
+        joints: scratch memory.
+    """
+
+    kinds: IntArray
+    message: ByteArray
+    stops: RecordArray
+    stream: RecordArray
+    targets: Targets
+    bits: WordArray
+    names: ByteArray
+    ends: IntArray
+    joints: IntArray
+
+
+class OtherInputs:
+    """Memory for the messages beside the joint states.
+
+    Attributes:
+        stream: intake of the streams.
+        arrays: the data, as kernels take it.
+    """
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self.stream = StreamIntake()
+        bits = np.zeros((Targets.count, len(joint_names)), dtype=np.uint64)
+        names, ends = joint_targets.name_table(joint_names)
+        self.arrays = OtherArrays(
+            kinds=np.zeros(MOST_KINDS, dtype=np.int64),
+            message=np.zeros(LONGEST_MESSAGE, dtype=np.uint8),
+            stops=Stop.several(MOST_STOPS),
+            stream=self.stream.argument,
+            targets=bits.view(np.float64).view(Targets),
+            bits=bits,
+            names=names,
+            ends=ends,
+            joints=np.zeros(joint_targets.MOST_NAMES, dtype=np.int64),
+        )
+
+
+@inlined
+def hear_targets(
+    loop: LoopState,
+    others: OtherArrays,
+    arrays: StepArrays,
+    intake: Intake,
+    kind: int,
+    size: int,
+    publisher: tuple[int, int],
+    clock: int,
+    now: float,
+) -> int:
+    """Takes the targets of a message of a stream.
+
+    Args:
+        kind: TARGET_JOINT, POSITIONS or JOG.
+        size: size of the message in `others.message` [bytes].
+        publisher: its GID, in two words.
+        clock: clock of the stamps [ns]; -1 in simulated time.
+        now: arrival by the steady clock [s].
+
+    Returns:
+        A result of stream_intake.py.
+    """
+    message, names, ends = others.message, others.names, others.ends
+    stamp = math.nan
+    if kind == POSITIONS:
+        decoded = joint_targets.decode_positions(message, size, others.joints, others.bits)
+    elif kind == JOG:
+        decoded, stamp = joint_targets.decode_jog(
+            message, size, names, ends, others.joints, others.bits
+        )
+    else:
+        decoded, stamp = joint_targets.decode_joint_state(
+            message, size, names, ends, others.joints, others.bits
+        )
+    t, present = intake.time, 1e-9 * intake.stamp
+    if loop.system_time:
+        t, present = t + max(now - intake.came_at, 0.0), 1e-9 * clock
+    others.stream[0].kind = kind
+    return take_message(
+        others.stream[0],
+        arrays,
+        others.targets,
+        decoded,
+        kind == JOG,
+        publisher,
+        t,
+        stamp,
+        present - stamp,
+    )
+
+
+@kernel("i8(LoopState[::1], OtherArrays, StepArrays, Intake[::1], i8, i8, UniTuple(i8, 2), i8, f8)")
+def hear_targets_once(
+    loops: RecordArray,
+    others: OtherArrays,
+    arrays: StepArrays,
+    intakes: RecordArray,
+    kind: int,
+    size: int,
+    publisher: tuple[int, int],
+    clock: int,
+    now: float,
+) -> int:
+    """Kernel of `hear_targets`, for Python."""
+    return hear_targets(loops[0], others, arrays, intakes[0], kind, size, publisher, clock, now)
