@@ -2,6 +2,9 @@
 
 rclpy gathers all that a node waits for anew at each wake, and wakes once more after each callback:
 half a millisecond each. A controller at work runs timers and hardly anything else.
+
+`rclpy.experimental.EventsExecutor` of Jazzy costs about as much as this executor, but raises an
+error for a node with guard conditions, by which the control loop wakes Python.
 """
 
 from __future__ import annotations
