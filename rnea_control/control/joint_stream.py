@@ -36,7 +36,7 @@ STANDSTILL = 1e-6  # velocity at rest, as a part of the largest velocity
 EFFORT_TIME = 0.1  # time in which the effort of a target changes by the effort limit [s]
 LONGEST_STEP = 0.02  # step for which an acceleration is chosen, at most [s]
 MOST_STEPS = 50  # steps in which the desired motion goes on after a gap, at most
-_HALVINGS = 40  # of an interval of accelerations
+_HALVINGS = 40  # number of halvings of an interval of accelerations
 
 
 @inlined

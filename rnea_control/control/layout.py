@@ -41,7 +41,7 @@ class Settings(Rows):
     stream_max_velocity: Vector
     stream_max_acceleration: Vector
     stream_max_jerk: Vector  # infinity is no bound
-    stream_max_distance: Vector  # of a target from the desired position [rad] or [m]
+    stream_max_distance: Vector  # distance of a target from the desired position [rad] or [m]
 
     # Bounds of the motion, see motion_watch.py; infinity is none.
     max_velocity: float
