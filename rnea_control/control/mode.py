@@ -282,6 +282,7 @@ class Machine:
         if self.mode not in HAS_ARM:
             return False
         self._ending = self._ending or self.happen(Event.ENDING, reason)
+        self.controller.arm.takes_streams = False
         return self.controller.is_moving or self.controller.joints_move
 
     def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:

@@ -157,6 +157,8 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     if loop.now is not None and controller.has_trajectory:
         end = controller.trajectory.end_time
         values["motion"] = f"following until {end:.3f} s" if controller.is_moving else "holding"
+        if controller.streams:
+            values["motion"] = "following a stream of targets"
         values["speed scaling"] = f"{controller.speed_scaling:.3g}"
         values["time"] = f"{loop.now:.3f} s"
         errors = np.abs(controller.position_error)

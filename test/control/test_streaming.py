@@ -132,6 +132,14 @@ def test_stream_that_goes_on_does_not_pull_the_arm_out_of_a_stop(stop: str) -> N
     assert arm.mode is Mode.STREAMING
 
 
+def test_no_stream_begins_while_the_controller_ends() -> None:
+    arm = StreamedArm()
+    arm.follow((2.0, 0.8, 0.0))
+    arm.run(0.5)
+    assert arm.supervisor.end("SIGINT")
+    assert arm.send(arm.controller.desired[0]) == stream_intake.NOT_NOW
+
+
 def test_stream_begins_again_after_a_pause() -> None:
     arm = StreamedArm().stream(sine, 0.4)
     arm.supervisor.hold()

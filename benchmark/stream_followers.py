@@ -1,0 +1,168 @@
+"""A stream of joint targets, followed by three filters: ours, an exponential one, and a new
+time-optimal motion for each target (ruckig). Prints the table of docs/streams.md.
+
+The targets are a sine of 0.5 rad and 0.5 Hz, sent 50 times a second, also with 8 ms of jitter and
+one of twenty lost; and a step of 0.5 rad. Ours gets positions with stamps, as `target_joint` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from ruckig import InputParameter, Ruckig, Trajectory
+from table import Table
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control import Controller, ControllerSettings, Gains, stream_intake
+from rnea_control.control.stream_intake import StreamIntake, Targets, take_once
+from rnea_control.model import RobotModel
+
+PERIOD, DURATION = 0.001, 8.0  # of the control loop, and of a run [s]
+STREAM_PERIOD = 0.02  # of the targets [s]
+AMPLITUDE, FREQUENCY = 0.5, 0.5  # of the sine [rad], [Hz]
+JITTER, LOST = 0.008, 0.05  # delay of a message at most [s], and part of them that is lost
+FASTEST, MOST, JERK = 2.0, 10.0, 200.0  # bounds of velocity, acceleration and jerk
+SETTLED = 2.0  # time from which the errors count [s]
+MOTOR = """<robot name="motor"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="joint" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+<limit lower="-3" upper="3" effort="100" velocity="2"/></joint></robot>"""
+
+
+class Sent(NamedTuple):
+    """Targets: when each was made, when it arrives, [s], and the position [rad]."""
+
+    made: FloatArray
+    arrives: FloatArray
+    position: FloatArray
+
+
+Follower = Callable[[Sent], FloatArray]
+
+
+def sine(t: FloatArray) -> FloatArray:
+    return AMPLITUDE * np.sin(2.0 * math.pi * FREQUENCY * t)
+
+
+def stream(jitter: float, lost: float) -> Sent:
+    rng = np.random.default_rng(3)
+    made = np.arange(0.0, DURATION, STREAM_PERIOD)
+    made = made[rng.random(len(made)) >= lost]
+    arrives = np.maximum.accumulate(made + rng.uniform(0.0, jitter, len(made)))
+    return Sent(made, arrives, sine(made))
+
+
+def step() -> Sent:
+    made = np.arange(0.0, DURATION, STREAM_PERIOD)
+    return Sent(made, made, np.full(len(made), AMPLITUDE))
+
+
+def ours(bandwidth: float) -> Follower:
+    def follow(sent: Sent) -> FloatArray:
+        model = RobotModel.from_urdf_string(MOTOR)
+        bounds = {
+            "stream.bandwidth": bandwidth,
+            "stream.max_acceleration.<joint>": np.array([MOST]),
+            "stream.max_distance": 10.0,
+        }
+        settings = ControllerSettings(Gains.uniform(1, 400.0, 40.0), more=bounds)
+        controller, intake = Controller(model, settings), StreamIntake()
+        controller.start(0.0, np.zeros(1))
+        controller.arm.takes_streams = True
+        targets, tau, i, positions = Targets.zeros(1), np.zeros(1), 0, []
+        for t in np.arange(0.0, DURATION, PERIOD):
+            while i < len(sent.made) and sent.arrives[i] <= t:
+                targets[:] = np.nan
+                targets.position = sent.position[i]
+                stamp = sent.made[i]
+                asked = stream_intake.TAKEN, False, (1, 1), t, stamp, t - stamp
+                take_once(intake.array, controller.arrays, targets, *asked)
+                i += 1
+            desired = controller.desired
+            controller.step(float(t), desired[0].copy(), desired[1].copy(), tau)
+            positions.append(float(controller.desired[0, 0]))
+        return np.array(positions)
+
+    return follow
+
+
+def exponential(share: float) -> Follower:
+    """CRISP's filter of joint targets: a share of the way to the target in each tick."""
+
+    def follow(sent: Sent) -> FloatArray:
+        x, i, y, positions = 0.0, 0, 0.0, []
+        for t in np.arange(0.0, DURATION, PERIOD):
+            while i < len(sent.made) and sent.arrives[i] <= t:
+                y, i = sent.position[i], i + 1
+            x += share * (y - x)
+            positions.append(x)
+        return np.array(positions)
+
+    return follow
+
+
+def time_optimal(sent: Sent) -> FloatArray:
+    planner, wanted, path = Ruckig(1), InputParameter(1), Trajectory(1)
+    wanted.max_velocity, wanted.max_acceleration = [FASTEST], [MOST]
+    wanted.max_jerk = [JERK]
+    state, begin, i, positions = ([0.0], [0.0], [0.0]), math.nan, 0, []
+    for t in np.arange(0.0, DURATION, PERIOD):
+        if not math.isnan(begin):
+            state = path.at_time(t - begin)
+        while i < len(sent.made) and sent.arrives[i] <= t:
+            wanted.current_position, wanted.current_velocity = state[0], state[1]
+            wanted.current_acceleration = state[2]
+            wanted.target_position = [float(sent.position[i])]
+            planner.calculate(wanted, path)
+            begin, i = t, i + 1
+        positions.append(state[0][0])
+    return np.array(positions)
+
+
+FOLLOWERS: dict[str, Follower] = {
+    "ours, 30 rad/s": ours(30.0),
+    "ours, 60 rad/s": ours(60.0),
+    "exponential, half of the way a tick": exponential(0.5),
+    "exponential, a tenth": exponential(0.1),
+    "a time-optimal motion for each target": time_optimal,
+}
+
+
+def row(name: str, follow: Follower) -> tuple[str, ...]:
+    times = np.arange(0.0, DURATION, PERIOD)
+    settled = times > SETTLED
+    of_sine = AMPLITUDE * (2.0 * math.pi * FREQUENCY) ** 2 / math.sqrt(2.0)
+    cells = [name]
+    for sent in (stream(0.0, 0.0), stream(JITTER, LOST)):
+        position = follow(sent)
+        error = math.sqrt(np.mean((position - sine(times))[settled] ** 2))
+        acceleration = np.diff(position, 2)[settled[2:]] / PERIOD**2
+        cells += [f"{1e3 * error:.1f}", f"{math.sqrt(np.mean(acceleration**2)) / of_sine:.1f}"]
+    position = follow(step())
+    fastest = np.abs(np.diff(position)).max() / PERIOD
+    overshoot = 100.0 * max(position.max() / AMPLITUDE - 1.0, 0.0)
+    late = times[np.flatnonzero(np.abs(position - AMPLITUDE) > 0.01 * AMPLITUDE)[-1]]
+    return (*cells, f"{fastest:.1f}", f"{overshoot:.1f}", f"{late:.2f}")
+
+
+def tables() -> list[Table]:
+    """Errors, accelerations, and the answer to a step."""
+    table = Table(
+        "Followers of a stream of joint targets at 50 Hz",
+        (
+            *("follower", "RMS error [mrad]", "acceleration"),
+            *("with jitter [mrad]", "acceleration, jitter"),
+            *("step: velocity [rad/s]", "overshoot [%]", "to 1 % [s]"),
+        ),
+        [row(name, follow) for name, follow in FOLLOWERS.items()],
+        ["Accelerations are RMS, as multiples of the sine's. Velocities are the largest ones."],
+    )
+    return [table]
+
+
+if __name__ == "__main__":
+    for each in tables():
+        print(each.markdown())
