@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from supervised_arm import SupervisedArm
+from streamed_arm import StreamedArm
+from supervised_arm import START, SupervisedArm
 
 from rnea_control.control import ControlLaw, Event, Mode
 from rnea_control.control.mode import HAS_ARM
@@ -32,7 +33,7 @@ class WiredArm(SupervisedArm):
 def in_mode(mode: Mode) -> SupervisedArm:
     """An arm in a mode that has a way into powerless."""
     supervision = {"activation_check": "refuse"} if mode is Mode.CHECKING else {}
-    arm = SupervisedArm(supervision=supervision)
+    arm = StreamedArm(supervision=supervision)
     if mode is Mode.INACTIVE:
         return arm
     arm.supervisor.activate()
@@ -42,7 +43,10 @@ def in_mode(mode: Mode) -> SupervisedArm:
     if mode in (Mode.MOVING, Mode.BRAKING):
         arm.follow(GOAL)
         arm.run(1.0)
-    if mode is Mode.BRAKING:
+    if mode is Mode.STREAMING:
+        arm.send(START + 0.1)
+        arm.tick()
+    elif mode is Mode.BRAKING:
         arm.supervisor.hold()
     elif mode is Mode.GRAVITY_COMPENSATION:
         arm.supervisor.guide()

@@ -6,53 +6,18 @@ import math
 
 import numpy as np
 import pytest
-from supervised_arm import START, SupervisedArm
+from streamed_arm import JOYSTICK, StreamedArm
+from supervised_arm import START
 
 from rnea_control.control import Mode, stream_intake
-from rnea_control.control.stream_intake import StreamIntake, Targets, take_once
 
-JOYSTICK, OTHER = (7, 9), (7, 10)
-NAN = np.full(2, math.nan)
+OTHER = (7, 10)
 
 
-class StreamedArm(SupervisedArm):
-    """An arm with a stream of joint targets at 50 Hz."""
-
-    def __init__(self, **arguments) -> None:
-        super().__init__(**arguments)
-        self.intake = StreamIntake()
-        self.activate()
-
-    def send(
-        self,
-        position: object = None,
-        velocity: object = None,
-        effort: object = None,
-        publisher: tuple[int, int] = JOYSTICK,
-        stamp: float = math.nan,
-        age: float = math.nan,
-        is_jog: bool = False,
-    ) -> int:
-        values = [
-            NAN if each is None else np.asarray(each, float)
-            for each in (position, velocity, effort)
-        ]
-        targets = np.array(values).view(Targets)
-        arrays = self.controller.arrays
-        asked = targets, stream_intake.TAKEN, is_jog, publisher, self.t, stamp, age
-        return take_once(self.intake.array, arrays, *asked)
-
-    def stream(self, path, duration: float, **message) -> StreamedArm:
-        """Sends `path` of the time since now; runs the arm."""
-        begin = self.t
-        for _ in range(round(duration / 0.02)):
-            assert self.send(path(self.t - begin), **message) == stream_intake.TAKEN
-            self.run(0.02)
-        return self
-
-    @property
-    def speed(self) -> float:
-        return float(np.abs(self.plant.v).max())
+def streamed(**arguments) -> StreamedArm:
+    arm = StreamedArm(**arguments)
+    arm.activate()
+    return arm
 
 
 def sine(t: float) -> np.ndarray:
@@ -64,7 +29,7 @@ def rest(t: float) -> np.ndarray:
 
 
 def test_arm_follows_a_stream_and_comes_to_rest_when_it_ends() -> None:
-    arm = StreamedArm().stream(sine, 2.2)
+    arm = streamed().stream(sine, 2.2)
     assert arm.mode is Mode.STREAMING and arm.speed > 0.1
     assert np.abs(arm.plant.q - sine(2.2)).max() < 0.03
     arm.run(0.9)
@@ -75,7 +40,7 @@ def test_arm_follows_a_stream_and_comes_to_rest_when_it_ends() -> None:
 
 
 def test_torque_answers_a_target_at_the_next_state() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     before = arm.tau.copy()
     arm.send(START + 0.1)
     arm.tick()
@@ -83,7 +48,7 @@ def test_torque_answers_a_target_at_the_next_state() -> None:
 
 
 def test_joints_without_a_target_stay() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     for _ in range(50):
         arm.send([START[0] + 0.2, math.nan])
         arm.run(0.02)
@@ -91,7 +56,7 @@ def test_joints_without_a_target_stay() -> None:
 
 
 def test_far_target_is_refused() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     assert arm.send(START + np.array([0.0, 0.6])) == stream_intake.TOO_FAR
     assert arm.intake.joint == 1 and arm.intake.value == pytest.approx(0.6)
     arm.run(0.1)
@@ -99,7 +64,7 @@ def test_far_target_is_refused() -> None:
 
 
 def test_first_publisher_counts_until_it_pauses() -> None:
-    arm = StreamedArm().stream(rest, 0.2)
+    arm = streamed().stream(rest, 0.2)
     assert arm.send(START + 0.1, publisher=OTHER) == stream_intake.FOREIGN
     arm.run(0.15)
     assert arm.send(START + 0.1, publisher=OTHER) == stream_intake.TAKEN
@@ -107,7 +72,7 @@ def test_first_publisher_counts_until_it_pauses() -> None:
 
 
 def test_stamp_that_goes_back_is_refused() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     assert arm.send(START, stamp=5.0) == stream_intake.TAKEN
     assert arm.send(START + 0.1, stamp=4.9) == stream_intake.BACKWARD
     assert arm.intake.refused == 1
@@ -115,7 +80,7 @@ def test_stamp_that_goes_back_is_refused() -> None:
 
 @pytest.mark.parametrize("stop", ["hold", "emergency"])
 def test_stream_that_goes_on_does_not_pull_the_arm_out_of_a_stop(stop: str) -> None:
-    arm = StreamedArm().stream(sine, 0.6)
+    arm = streamed().stream(sine, 0.6)
     if stop == "hold":
         arm.supervisor.hold()
     else:
@@ -133,7 +98,7 @@ def test_stream_that_goes_on_does_not_pull_the_arm_out_of_a_stop(stop: str) -> N
 
 
 def test_no_stream_begins_while_the_controller_ends() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     arm.follow((2.0, 0.8, 0.0))
     arm.run(0.5)
     assert arm.supervisor.end("SIGINT")
@@ -141,7 +106,7 @@ def test_no_stream_begins_while_the_controller_ends() -> None:
 
 
 def test_stream_begins_again_after_a_pause() -> None:
-    arm = StreamedArm().stream(sine, 0.4)
+    arm = streamed().stream(sine, 0.4)
     arm.supervisor.hold()
     arm.run(0.02)
     assert arm.send(START) == stream_intake.NOT_NOW
@@ -150,7 +115,7 @@ def test_stream_begins_again_after_a_pause() -> None:
 
 
 def test_stream_and_trajectory_replace_each_other() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     motion = arm.follow((2.0, 0.8, 0.0))
     arm.run(1.0)
     arm.send(arm.controller.desired[0])
@@ -166,7 +131,7 @@ def test_stream_and_trajectory_replace_each_other() -> None:
 
 
 def test_jog_moves_with_a_velocity_and_stops() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     for _ in range(25):
         assert arm.send(velocity=[0.4, math.nan], is_jog=True) == stream_intake.TAKEN
         arm.run(0.02)
@@ -181,7 +146,7 @@ def test_jog_moves_with_a_velocity_and_stops() -> None:
 
 
 def test_jog_stops_at_a_position_limit() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     upper = arm.controller.model.upper[0]
     for _ in range(500):
         arm.send(velocity=[1.0, math.nan], is_jog=True)
@@ -191,7 +156,7 @@ def test_jog_stops_at_a_position_limit() -> None:
 
 
 def test_missing_states_brake_a_stream() -> None:
-    arm = StreamedArm().stream(sine, 0.6)
+    arm = streamed().stream(sine, 0.6)
     arm.lack(0.05)
     assert np.abs(arm.controller.desired[1]).max() < 0.3
     arm.stream(lambda t: arm.controller.desired[0], 0.4)
@@ -199,7 +164,7 @@ def test_missing_states_brake_a_stream() -> None:
 
 
 def test_effort_of_a_target_is_added_smoothly_and_ends() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     arm.stream(rest, 0.5, effort=[1.0, -0.5])
     np.testing.assert_allclose(arm.controller.desired[3], [1.0, -0.5])
     arm.run(1.0)
