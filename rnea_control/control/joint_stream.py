@@ -8,7 +8,8 @@ critically damped filter of bandwidth w,
 .. math:: \ddot e + 2 w \dot e + w^2 e = 0,
 
 and each step solves this exactly. Beyond the distance from which the filter would brake harder than
-the largest acceleration A, the velocity toward the target is the one from which A stops there,
+a part A of the largest acceleration, the velocity toward the target is the one from which A stops
+there,
 
 .. math:: g(e) = \sqrt{2 A (|e| - 2 A / w^2)}.
 
@@ -31,6 +32,8 @@ from rnea_control.jit.inlining import inlined
 LONGEST_SPAN = 0.06  # longest time for which a target is carried on by its velocity [s]
 # Braking of a motion that began too fast for its limit, as a factor of the largest acceleration.
 HARDEST_BRAKING = 4.0
+# Braking toward a target, as a part of the largest acceleration: the rest corrects the lag.
+BRAKING_SHARE = 0.8
 ROUNDING = 1e-7  # distance beyond a position limit that is no reason to brake harder [rad] or [m]
 STANDSTILL = 1e-6  # velocity at rest, as a part of the largest velocity
 EFFORT_TIME = 0.1  # time in which the effort of a target changes by the effort limit [s]
@@ -51,6 +54,7 @@ def approach(x: float, v: float, y: float, rate: float, w: float, most: float, h
         h: duration of the step [s].
     """
     e, e_rate = y - x, rate - v
+    most *= BRAKING_SHARE
     linear = 4.0 * most / (w * w)
     if abs(e) <= linear:
         decay = math.exp(-w * h)
