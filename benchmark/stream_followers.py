@@ -20,11 +20,16 @@ from rnea_control.control import Controller, ControllerSettings, Gains, stream_i
 from rnea_control.control.stream_intake import StreamIntake, Targets, take_once
 from rnea_control.model import RobotModel
 
-PERIOD, DURATION = 0.001, 8.0  # of the control loop, and of a run [s]
-STREAM_PERIOD = 0.02  # of the targets [s]
-AMPLITUDE, FREQUENCY = 0.5, 0.5  # of the sine [rad], [Hz]
-JITTER, LOST = 0.008, 0.05  # delay of a message at most [s], and part of them that is lost
-FASTEST, MOST, JERK = 2.0, 10.0, 200.0  # bounds of velocity, acceleration and jerk
+PERIOD = 0.001  # period of the control loop [s]
+DURATION = 8.0  # duration of a run [s]
+STREAM_PERIOD = 0.02  # period of the targets [s]
+AMPLITUDE = 0.5  # amplitude of the sine [rad]
+FREQUENCY = 0.5  # frequency of the sine [Hz]
+JITTER = 0.008  # longest delay of a message [s]
+LOST = 0.05  # part of the messages that is lost
+FASTEST = 2.0  # largest velocity [rad/s]
+MOST = 10.0  # largest acceleration [rad/s^2]
+JERK = 200.0  # largest jerk [rad/s^3]
 SETTLED = 2.0  # time from which the errors count [s]
 MOTOR = """<robot name="motor"><link name="base"/><link name="arm"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>

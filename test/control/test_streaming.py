@@ -47,6 +47,13 @@ def test_torque_answers_a_target_at_the_next_state() -> None:
     assert np.abs(arm.tau - before).max() > 0.01
 
 
+def test_target_is_carried_on_for_a_short_time_only() -> None:
+    arm = streamed()
+    arm.send(START, velocity=[1.0, 0.0])
+    arm.run(0.09)
+    assert 0.02 < arm.controller.desired[0, 0] - START[0] < 0.08
+
+
 def test_joints_without_a_target_stay() -> None:
     arm = streamed()
     for _ in range(50):
@@ -156,15 +163,19 @@ def test_jog_stops_at_a_position_limit() -> None:
 
 
 def test_missing_states_brake_a_stream() -> None:
-    arm = streamed().stream(sine, 0.6)
-    arm.lack(0.05)
-    assert np.abs(arm.controller.desired[1]).max() < 0.3
+    arm = streamed().stream(lambda t: START + 0.5 * t, 0.5)
+    assert np.abs(arm.controller.desired[1]).min() > 0.45
+    arm.lack(0.08)
+    assert np.abs(arm.controller.desired[1]).max() < 0.1
     arm.stream(lambda t: arm.controller.desired[0], 0.4)
     assert arm.mode is Mode.STREAMING
 
 
 def test_effort_of_a_target_is_added_smoothly_and_ends() -> None:
     arm = streamed()
+    arm.send(START, effort=[10.0, -0.5])
+    arm.tick()
+    assert 0.0 < arm.controller.desired[3, 0] < 2.0
     arm.stream(rest, 0.5, effort=[1.0, -0.5])
     np.testing.assert_allclose(arm.controller.desired[3], [1.0, -0.5])
     arm.run(1.0)
