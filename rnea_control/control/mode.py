@@ -441,7 +441,9 @@ class Machine:
         if self.mode is Mode.BLIND and self.controller.doubts:
             self.controller.believe()
             return "the measured positions are accepted"
-        self.controller.arm.stream_waits = False
+        waits, self.controller.arm.stream_waits = self.controller.arm.stream_waits, False
+        if self.mode in STREAMS and waits:
+            return f"{self.mode.value}: the next target of a stream is followed"
         if self.mode in STREAMS:
             return f"already {self.mode.value}: there was nothing to resume"
         self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")

@@ -49,7 +49,7 @@ class StreamIntake(Record):
     heard_at: float = -math.inf  # time of its last message, also of a refused one
     stamp: float = math.nan  # stamp of its last targets
     period: float = 0.0  # average distance of its targets; 0 until it is known
-    kind: int = 0  # kind of the last message, see other_inputs.py
+    kind: int = 0  # kind of its messages, see other_inputs.py
 
     # For diagnostics and the log.
     taken: int = 0
@@ -61,6 +61,7 @@ class StreamIntake(Record):
     value: float = 0.0  # the distance
     foreign_low: int = 0  # GID of the last publisher that is not followed
     foreign_high: int = 0
+    foreign_kind: int = 0  # kind of its messages
 
 
 @inlined

@@ -14,6 +14,8 @@ from rnea_control.messages import joint_targets
 from rnea_control.model.robot_model import units
 from rnea_control.node.control_loop import ControlLoop
 
+TIMEOUT = "stream.target_timeout"
+
 # Topics by their kinds.
 TOPICS = {
     other_inputs.TARGET_JOINT: "target_joint",
@@ -31,13 +33,6 @@ REASONS = {
 }
 
 
-def publisher_name(topics: ControlLoop, kind: int, low: int, high: int) -> str:
-    """Name of the node that publishes a stream, for the log."""
-    gid = np.array([low, high], dtype=np.int64).tobytes()
-    known: Mapping[bytes, str] = topics.arm_loop.heard.publishers_of(TOPICS[kind]) or {}
-    return known.get(gid) or "a node"
-
-
 class StreamWatch:
     """Compares the intake of streams with its state a second before.
 
@@ -48,36 +43,47 @@ class StreamWatch:
     def __init__(self, loop: ControlLoop) -> None:
         self._loop, self._streamed = loop, False
         self._news = self._foreign = 0
+        self._refusal = ""  # the one that was logged last, while it lasts
+        self._gid, self._name = (0, 0), ""  # publisher of the stream; it may end before its report
 
     @property
     def intake(self) -> StreamIntake:
         return self._loop.arm_loop.others.stream
+
+    def _name_of(self, kind: int, low: int, high: int) -> str:
+        """Name of the node with this publisher of a stream; empty if it is not known."""
+        gid = np.array([low, high], dtype=np.int64).tobytes()
+        known: Mapping[bytes, str] = self._loop.arm_loop.heard.publishers_of(TOPICS[kind]) or {}
+        return known.get(gid, "")
+
+    def _note_publisher(self) -> None:
+        intake = self.intake
+        gid = intake.gid_low, intake.gid_high
+        if gid != self._gid or (self._loop.controller.streams and not self._name):
+            self._gid, self._name = gid, self._name_of(intake.kind, *gid)
 
     def look(self) -> None:
         """Logs what is new."""
         loop, intake = self._loop, self.intake
         if not intake.known:
             return
-        log = loop.arm_loop.log.logger
-        topic = TOPICS[intake.kind]
-        if intake.news != self._news:
-            if words := self._reason(intake):
-                name = publisher_name(loop, intake.kind, intake.gid_low, intake.gid_high)
-                log.warning(f"{topic}: a target of {name} is ignored: {words}")
-            self._news = intake.news
+        self._note_publisher()
+        log, topic, name = loop.arm_loop.log.logger, TOPICS[intake.kind], self._name or "a node"
+        refusal = self._reason(intake) if intake.news != self._news else ""
+        if refusal not in ("", self._refusal):
+            log.warning(f"{topic}: a target of {name} is ignored: {refusal}")
+        self._news, self._refusal = intake.news, refusal
         if intake.foreign != self._foreign:
-            gid = intake.foreign_low, intake.foreign_high
-            other = publisher_name(loop, intake.kind, *gid)
-            name = publisher_name(loop, intake.kind, intake.gid_low, intake.gid_high)
+            kind, gid = intake.foreign_kind, (intake.foreign_low, intake.foreign_high)
+            other = self._name_of(kind, *gid) or "another node"
             log.warning(
-                f"{topic}: {intake.foreign - self._foreign} targets of {other} are ignored, as the "
-                f"arm follows {name}; stop one of them"
+                f"{TOPICS[kind]}: {intake.foreign - self._foreign} targets of {other} are ignored, "
+                f"as the arm follows {name}; stop one of them"
             )
             self._foreign = intake.foreign
         streams = loop.controller.streams
-        if self._streamed and not streams:
-            name = publisher_name(loop, intake.kind, intake.gid_low, intake.gid_high)
-            age = loop.controller.time - intake.heard_at
+        age = loop.controller.time - intake.heard_at
+        if self._streamed and not streams and age > loop.controller.settings[TIMEOUT]:
             log.info(f"{topic}: the stream of {name} ended {age:.3g} s ago")
         self._streamed = streams
 
@@ -91,8 +97,10 @@ class StreamWatch:
                 "stream.max_distance"
             )
         if intake.result == stream_intake.NOT_NOW:
-            supervisor = self._loop.supervisor
-            if self._loop.controller.arm.stream_waits:
+            supervisor, arm = self._loop.supervisor, self._loop.controller.arm
+            if arm.takes_streams and not arm.stream_waits:
+                return ""  # that was before
+            if arm.stream_waits:
                 return "after a stop it waits for a pause of the targets, or for ~/resume"
             return f"the controller is {supervisor.mode.value} ({supervisor.reason})"
         return REASONS.get(intake.result, "")

@@ -42,6 +42,8 @@ LEAD = 150
 LONGEST_START = 120.0
 # In which a start fades in, in periods.
 BLEND = 600
+# Velocity of the fastest joint in a stream that counts as full speed, [rad/s]; it is 1.41 at most.
+STREAMED_SPEED = 1.2
 # A machine that has let the arm wait for longer has let the others wait too, [s].
 LONGEST_DELAY = 0.005
 
@@ -287,14 +289,34 @@ class FaultBench:
         return tick
 
     @contextmanager
-    def disturber(self, kind: str) -> Iterator[Helper]:
-        """A process of disturber.py, which publishes from a line on its stdin on."""
-        disturber = Helper("disturber.py", kind, log=self._folder / f"{kind}.log")
+    def helper(self, script: str, *kind: str) -> Iterator[Helper]:
+        """A process that publishes from a line on its stdin on."""
+        helper = Helper(script, *kind, log=self._folder / f"{script}{'_'.join(kind)}.log")
         try:
-            yield disturber
+            yield helper
         finally:
-            disturber.process.terminate()
-            disturber.end()
+            helper.process.send_signal(signal.SIGCONT)
+            helper.process.terminate()
+            helper.end()
+
+    @contextmanager
+    def stream(self) -> Iterator[Helper]:
+        """The process of streamer.py; the arm follows its targets, and is fast when this begins."""
+        with self.helper("streamer.py") as streamer:
+            streamer.tell("go")
+            self.until_fast()
+            yield streamer
+
+    def until_fast(self) -> None:
+        """Waits until a joint moves with `STREAMED_SPEED`."""
+        deadline = time.monotonic() + PATIENCE
+        while self.speed(10) < STREAMED_SPEED:
+            assert time.monotonic() < deadline, f"the stream is not followed: {self.output}"
+            self.spin(0.005)
+
+    def speed(self, periods: int) -> float:
+        """Largest velocity of a joint in the last periods [rad/s]."""
+        return float(np.abs(self.periods["v"][-periods:]).max())
 
     def end(self) -> None:
         """Asks all processes to end, at the same time."""

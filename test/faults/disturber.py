@@ -2,6 +2,7 @@
 
 zeros        a second commander, with zeros at 1 kHz
 duplicate    a second publisher of joint_states, with an arm that rests at the start posture
+targets      a second stream of joint targets, 0.3 rad off the start posture, at 50 Hz
 garbage      random bytes and well-formed nonsense on every input, each 100 times a second
 requests     requests that callbacks cannot take, and messages that are none, 20 times a second
 """
@@ -28,12 +29,12 @@ from std_msgs.msg import Bool, Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 try:
-    from control_msgs.msg import SpeedScalingFactor
+    from control_msgs.msg import JointJog, SpeedScalingFactor
     from control_msgs.srv import QueryTrajectoryState
 except ImportError as missing:  # Humble's lacks them
     if (missing.name or "").partition(".")[0] != "control_msgs":
         raise
-    SpeedScalingFactor = QueryTrajectoryState = None
+    JointJog = SpeedScalingFactor = QueryTrajectoryState = None
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 NAME = "rnea_controller"
@@ -86,6 +87,14 @@ class Nonsense:
             message.points.append(point)
         return message
 
+    def array(self) -> Float64MultiArray:
+        return Float64MultiArray(data=self.numbers())
+
+    def jog(self) -> object:
+        message = JointJog(joint_names=self.names())
+        message.displacements, message.velocities = self.numbers(), self.numbers()
+        return message
+
     def text(self) -> String:
         robot = '<robot name="x"><link name="a"/></robot>'
         return String(data=self._rng.choice(("", "<robot", robot, "\0", "x" * 10_000)))
@@ -118,6 +127,18 @@ def duplicate(node: Node) -> tuple[float, Callable[[], None]]:
     return 1e-3, publish
 
 
+def targets(node: Node) -> tuple[float, Callable[[], None]]:
+    publisher = node.create_publisher(JointState, "target_joint", 1)
+    message = JointState(name=list(panda().model.joint_names))
+    message.position = array("d", panda().start - 0.3)
+
+    def publish() -> None:
+        message.header.stamp = now()
+        publisher.publish(message)
+
+    return 0.02, publish
+
+
 def garbage(node: Node) -> tuple[float, Callable[[], None]]:
     nonsense, rng = Nonsense(), random.Random(7)
     inputs = [
@@ -125,7 +146,11 @@ def garbage(node: Node) -> tuple[float, Callable[[], None]]:
         (JointTrajectory, f"{NAME}/joint_trajectory", nonsense.trajectory, 1),
         (Bool, f"{NAME}/emergency_stop", lambda: Bool(data=False), LATCHED),
         (String, "robot_description", nonsense.text, LATCHED),
+        (JointState, "target_joint", nonsense.joint_state, 1),
+        (Float64MultiArray, f"{NAME}/commands", nonsense.array, 1),
     ]
+    if JointJog is not None:
+        inputs.append((JointJog, f"{NAME}/delta_joint_cmds", nonsense.jog, 1))
     if SpeedScalingFactor is not None:
         topic = f"{NAME}/speed_scaling_input"
         inputs.append((SpeedScalingFactor, topic, nonsense.factor, LATCHED))
@@ -165,7 +190,13 @@ def requests(node: Node) -> tuple[float, Callable[[], None]]:
     return 0.05, publish
 
 
-KINDS = {"zeros": commander, "duplicate": duplicate, "garbage": garbage, "requests": requests}
+KINDS = {
+    "zeros": commander,
+    "duplicate": duplicate,
+    "targets": targets,
+    "garbage": garbage,
+    "requests": requests,
+}
 
 
 def main() -> int:

@@ -7,12 +7,13 @@ import math
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from signal import SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM
 from typing import NamedTuple
 
 import numpy as np
-from bench import NAME, PAYLOAD_POSITION, FaultBench
+from bench import NAME, PAYLOAD_POSITION, STREAMED_SPEED, FaultBench
 from dds import LATCHED, Process, action_process, controller, wait_for
 from fast_motion import LEG, panda, path, there_and_back
 from lifecycle_msgs.msg import Transition
@@ -162,7 +163,7 @@ def disturbed(kind: str, periods: int) -> Run:
 
     def run(bench: FaultBench) -> Window:
         bench.arm.ask("patience", on=False)
-        with bench.disturber(kind) as disturber:
+        with bench.helper("disturber.py", kind) as disturber:
             bench.run(300)
             bench.move(FULL_SPEED)
             disturber.tell("go")
@@ -218,6 +219,71 @@ def emergency_stop(hangs: bool) -> Run:
         return _window(bench, fault, fault + AFTER)
 
     return run
+
+
+# Streams of joint targets.
+
+
+def streamed(
+    change: str = "",
+    signal: int = 0,
+    resumed: int = 0,
+    lasts: int = 0,
+    goes_on: bool = False,
+    disturber: str = "",
+) -> Run:
+    """A stream at full speed is broken.
+
+    Args:
+        change: line for streamer.py.
+        signal: signal for the sender.
+        resumed: period after the signal in which the sender goes on.
+        lasts: period after the change in which the targets are as before.
+        goes_on: True if the arm must follow the stream at the end.
+        disturber: kind of a process of disturber.py that publishes, too.
+    """
+
+    def run(bench: FaultBench) -> Window:
+        with ExitStack() as stack:
+            if disturber:
+                other = stack.enter_context(bench.helper("disturber.py", disturber))
+            sender = stack.enter_context(bench.stream())
+            fault = bench.arm.ticks
+            if change:
+                sender.tell(change)
+            if signal:
+                sender.process.send_signal(signal)
+            if disturber:
+                other.tell("go")
+            if lasts or resumed:
+                bench.until(fault + lasts + resumed)
+                sender.tell("as before")
+                sender.process.send_signal(SIGCONT)
+            window = _window(bench, fault, fault + lasts + resumed + 2 * AFTER)
+            if goes_on and bench.speed(AFTER) < STREAMED_SPEED:
+                bench.broken.append("the stream is not followed any more")
+        return window
+
+    return run
+
+
+def stop_in_stream(bench: FaultBench) -> Window:
+    """The emergency stop is pressed and released, and the stream goes on."""
+    button = bench.node.create_publisher(Bool, f"{NAME}/emergency_stop", LATCHED)
+    wait_for(button.get_subscription_count, bench.spin)
+    with bench.stream():
+        fault = bench.arm.ticks
+        button.publish(Bool(data=True))
+        bench.until(fault + AFTER)
+        button.publish(Bool(data=False))
+        return _window(bench, fault, fault + 2 * AFTER)
+
+
+def kill_controller_in_stream(bench: FaultBench) -> Window:
+    with bench.stream():
+        bench.arm.ask("patience", on=False)
+        fault = bench.signal(bench.controller, SIGKILL)
+        return _window(bench, fault, fault + AFTER)
 
 
 # The mechanics.
@@ -370,6 +436,7 @@ EXPLORED = {
     "stop_all",
     "deactivate_node",
 }
+EXPLORED |= {"stream_killed", "stream_emergency_stop", "stream_kill_controller"}
 EXPLORED |= {"reversed", "kill_controller_reversed", "jumping", "frozen_values", "requests"}
 BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
 
@@ -627,4 +694,43 @@ _INPUTS = (
     ),
 )
 
-ROWS = (*_PROCESSES, *_ACTION, *_STATES, *_COMMANDS, *_MODEL, *_INPUTS)
+# The arm stays on the path of the targets, as all joints follow them alike.
+_STREAM_GOES_ON = Bound(astray=0.05)
+_STREAM_STOPS = Bound(astray=0.05, rest=400)
+_BEGINS_AGAIN = r"(?s)streaming: .*no target has come.*streaming: "
+
+_STREAMS = (
+    Fault("stream_killed", "sender of a stream killed (kill -9)").by(
+        streamed(signal=SIGKILL), _STREAM_STOPS, says="stream of /streamer ended"
+    ),
+    Fault("stream_paused", "sender of a stream stopped for 1 s (SIGSTOP, SIGCONT)").by(
+        streamed(signal=SIGSTOP, resumed=1000, goes_on=True), _STREAM_GOES_ON, says=_BEGINS_AGAIN
+    ),
+    Fault("stream_two", "a second sender of targets, 0.3 rad off").by(
+        streamed(disturber="targets", goes_on=True),
+        _STREAM_GOES_ON,
+        says="targets of /disturber_targets are ignored, as the arm follows /streamer",
+    ),
+    Fault("stream_jumping", "the targets of a stream jump by 1 rad, for good").by(
+        streamed("jump"), _STREAM_STOPS, says="more than stream.max_distance"
+    ),
+    Fault("stream_nan", "NaN in a stream, 1 s").by(
+        streamed("nan", lasts=1000, goes_on=True), _STREAM_GOES_ON, says="a value is not finite"
+    ),
+    Fault("stream_clock", "stamps of a stream jump by 100 s, and back after 1 s").by(
+        streamed("clock", lasts=1000, goes_on=True), _STREAM_GOES_ON
+    ),
+    Fault("stream_limit", "a stream to 0.3 rad beyond the limit of the elbow, at 1 rad/s").by(
+        streamed("limit"), Bound(rest=2 * AFTER)
+    ),
+    Fault("stream_emergency_stop", "emergency stop, released after 1.6 s; the stream goes on").by(
+        stop_in_stream, Bound(astray=0.05, rest=300)
+    ),
+    Fault("stream_kill_controller", "controller killed in a stream, which goes on").by(
+        kill_controller_in_stream,
+        Bound(astray=0.05, rest=1000, silence=20),
+        says="guarding -> commanding",
+    ),
+)
+
+ROWS = (*_PROCESSES, *_ACTION, *_STATES, *_STREAMS, *_COMMANDS, *_MODEL, *_INPUTS)
