@@ -8,10 +8,12 @@ The desired motion is that of a dead time after the measurement, and the measure
 for that moment with the desired acceleration. Where a hand guides the arm, the desired position is
 the measured one, and the feedback a part of the velocity gain.
 
-While no state comes, position and velocity are predicted: they keep the errors of the last
-measurement, and the velocity error decays,
+While no state comes, the errors go on from those of the last state: the velocity error decays, and
+the position error changes by its integral,
 
-    u = k de,   de' = -k de
+    u = k de,   de' = -k de,   e' = de
+
+and the integral is added where the feedback is an acceleration.
 """
 
 from __future__ import annotations

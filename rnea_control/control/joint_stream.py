@@ -17,9 +17,9 @@ Acceleration, velocity and, where it is limited, jerk J are bounded for each joi
 the velocity and of the position are those from which the joint can still stop [Del Prete 2018]: the
 acceleration is reduced to the largest one after which that is so.
 
-The acceleration is constant from step to step, as the torque is: the arm is commanded it, and
-position and velocity then go on by it. When targets are missing for `stream_timeout`, or states
-are, the joints come to rest.
+Each step chooses one acceleration, which is commanded, and position and velocity are integrated
+with it until the next step. When targets are missing for `stream_timeout`, or states are, the
+joints come to rest.
 """
 
 from __future__ import annotations

@@ -132,8 +132,8 @@ def markdown() -> str:
 
 @inlined
 def law_in_force(settings: Settings) -> int:
-    """Number of the law that the reference in force brings: both references of joints bring the
-    `control_law` of the settings."""
+    """Number of the law in force: the `control_law` of the settings for every reference, or
+    computed_torque while the arm is braced."""
     return int(settings.joint_law)
 
 

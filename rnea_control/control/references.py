@@ -3,8 +3,8 @@
 A reference is a row of one table, and a function that fills in the desired motion at each step;
 `desired_motion` calls the function of the reference in force. All other code asks the row.
 
-A reference brings its control law: `law_in_force` in laws.py. When that law changes, the torque of
-the law before fades out over `blend_time`.
+The law that follows the references is `law_in_force` in laws.py. When the settings change it, the
+torque of the law before fades out over `blend_time`.
 """
 
 from __future__ import annotations

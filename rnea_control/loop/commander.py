@@ -17,8 +17,9 @@ class Commander(ABC):
 
     @abstractmethod
     def answer_next(self, verdict: int | None, taken: Taken | None) -> None:
-        """Acts on the verdict with which machine code has ended; else waits for the next message,
-        and answers it, or the absence of states.
+        """Acts on the verdict with which machine code has ended, if there is one. Then answers
+        `taken`, or the next message, or the absence of states; which verdicts end the call before
+        that is the commander's choice.
 
         Args:
             verdict: see native_loop.py; None if machine code has answered no states.
