@@ -158,8 +158,10 @@ def _accelerate(
     comes to rest."""
     x, v = state.desired_position[j], state.desired_velocity[j]
     a_before = state.desired_acceleration[j]
-    w, most = settings.stream_bandwidth, settings.stream_max_acceleration[j]
-    jerk, fastest = settings.stream_max_jerk[j], settings.stream_max_velocity[j] * state.scaling
+    w, jerk = settings.stream_bandwidth, settings.stream_max_jerk[j]
+    # What the jerk reaches within the filter's time constant; with more the joint swings.
+    most = min(settings.stream_max_acceleration[j], jerk / w)
+    fastest = settings.stream_max_velocity[j] * state.scaling
     wanted = v * math.expm1(-2.0 * w * h) / h  # to rest
     if follows:
         wanted = approach(x, v, y, rate, w, most, h)
@@ -186,10 +188,17 @@ def _advance(state: State, j: int, h: float) -> None:
 
 @inlined
 def carried(settings: Settings, state: State, j: int, t: float) -> tuple[float, float]:
-    """Target of joint j at time `t` [s], and its velocity."""
+    """Target of joint j at time `t` [s], and its velocity, which fades out after the span: a target
+    that is only late must not brake the arm hard."""
+    w, rate, span = settings.stream_bandwidth, state.target_rate[j], state.target_span[j]
     passed = t - state.target_at[j]
-    rate = state.target_rate[j] if passed < state.target_span[j] else 0.0
-    y = state.target[j] + state.target_rate[j] * min(max(passed, 0.0), state.target_span[j])
+    y = state.target[j] + rate * min(max(passed, 0.0), max(span, 0.0))
+    if span <= 0.0:
+        rate = 0.0
+    elif passed > span:
+        left = math.exp(-w * (passed - span))
+        y += rate * (1.0 - left) / w
+        rate *= left
     bounded = min(max(y, settings.lower_limit[j]), settings.upper_limit[j])
     return bounded, rate if bounded == y else 0.0
 

@@ -28,7 +28,7 @@ PERIOD_SHARE = 0.2  # part of a new period in the average of the periods
 TAKEN = READ
 FOREIGN = 11  # another publisher's stream is followed
 NOT_NOW = 12  # the mode takes no stream, or the stream waits for a pause
-BACKWARD = 13  # the stamp is before that of the last message
+BACKWARD = 13  # the stamp is before that of the last message, and the stream has not yet ended
 TOO_FAR = 14  # further than `stream.max_distance` from the desired position
 
 
@@ -86,8 +86,8 @@ def hear(
     if paused:
         arm.stream_waits = False
         intake.stamp, intake.period = math.nan, 0.0
-    if stamp < intake.stamp:
-        return BACKWARD
+    if stamp < intake.stamp and t - arrays.state.stream_at <= settings.stream_timeout:
+        return BACKWARD  # later it is a clock that was set back
     intake.stamp = stamp
     return TAKEN if arm.takes_streams and not arm.stream_waits else NOT_NOW
 

@@ -345,6 +345,7 @@ class Configured:
         """Logs and publishes the news of the loop."""
         self.loop.attend()
         self._publish_changes()
+        self.stream_watch.note_publisher()
         if self._changed:
             self._tell_sentinel()
         if self.loop.supervisor.mode is Mode.POWERLESS:

@@ -34,14 +34,15 @@ REASONS = {
 
 
 class StreamWatch:
-    """Compares the intake of streams with its state a second before.
+    """Compares the intake of streams with its state at the last look.
 
     Args:
         loop: control loop that follows the streams.
     """
 
     def __init__(self, loop: ControlLoop) -> None:
-        self._loop, self._streamed = loop, False
+        self._loop = loop
+        self._taken = 0  # targets of streams whose end was logged
         self._news = self._foreign = 0
         self._refusal = ""  # the one that was logged last, while it lasts
         self._gid, self._name = (0, 0), ""  # publisher of the stream; it may end before its report
@@ -56,8 +57,11 @@ class StreamWatch:
         known: Mapping[bytes, str] = self._loop.arm_loop.heard.publishers_of(TOPICS[kind]) or {}
         return known.get(gid, "")
 
-    def _note_publisher(self) -> None:
+    def note_publisher(self) -> None:
+        """Notes the name of the sender while it is there."""
         intake = self.intake
+        if not intake.known:
+            return
         gid = intake.gid_low, intake.gid_high
         if gid != self._gid or (self._loop.controller.streams and not self._name):
             self._gid, self._name = gid, self._name_of(intake.kind, *gid)
@@ -67,7 +71,7 @@ class StreamWatch:
         loop, intake = self._loop, self.intake
         if not intake.known:
             return
-        self._note_publisher()
+        self.note_publisher()
         log, topic, name = loop.arm_loop.log.logger, TOPICS[intake.kind], self._name or "a node"
         refusal = self._reason(intake) if intake.news != self._news else ""
         if refusal not in ("", self._refusal):
@@ -81,11 +85,11 @@ class StreamWatch:
                 f"as the arm follows {name}; stop one of them"
             )
             self._foreign = intake.foreign
-        streams = loop.controller.streams
         age = loop.controller.time - intake.heard_at
-        if self._streamed and not streams and age > loop.controller.settings[TIMEOUT]:
+        ended = not loop.controller.streams and age > loop.controller.settings[TIMEOUT]
+        if ended and intake.taken != self._taken:
             log.info(f"{topic}: the stream of {name} ended {age:.3g} s ago")
-        self._streamed = streams
+            self._taken = intake.taken
 
     def _reason(self, intake: StreamIntake) -> str:
         """Why the last message was not taken, in words; empty if that needs none."""

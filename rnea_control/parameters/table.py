@@ -288,13 +288,14 @@ TRAJECTORIES = (
         "for a prismatic joint", "rad", above=0.0),
     tuned("stream.max_velocity.<joint>", float, DEFAULT,
         "largest velocity in a stream", "rad/s or m/s", above=0.0,
-        special=(DEFAULT, "the velocity limit of the URDF", math.nan)),
+        special=(DEFAULT, "nine tenths of the velocity limit of the URDF", math.nan)),
     tuned("stream.max_acceleration.<joint>", float, DEFAULT,
         "largest acceleration in a stream", "rad/s^2 or m/s^2", above=0.0,
         special=(DEFAULT, "what nine tenths of the effort limit allow, at most the largest "
         "velocity within 0.2 s", math.nan)),
     tuned("stream.max_jerk.<joint>", float, 0.0,
-        "largest change of the acceleration in a stream", "rad/s^3 or m/s^3", at_least=0.0,
+        "largest change of the acceleration in a stream; the acceleration is at most that divided "
+        "by stream.bandwidth, as the joint would swing", "rad/s^3 or m/s^3", at_least=0.0,
         zero_is_none=True),
     live("trajectory.catch_up", bool, False,
         "after a pause of joint_states, catch up with the times of the trajectory within the "

@@ -111,6 +111,36 @@ def test_far_step_is_within_its_bounds_and_does_not_overshoot(jerk: float, faste
         assert np.abs(np.diff(motion[:, ACCELERATION])).max() <= jerk * PERIOD + 1e-9
 
 
+def sine_with_gaps(times: FloatArray) -> FloatArray:
+    """Targets of a sine at 50 Hz; twice a second two are lost, and the next one is 8 ms late."""
+    sine = math.pi
+    stamps = np.arange(0.0, times[-1], 0.02)
+    k = np.arange(len(stamps)) % 50
+    arrivals = stamps + np.where((k == 5) | (k == 22), 0.008, 0.0)
+    targets = np.stack([arrivals, 0.5 * np.sin(sine * arrivals), np.cos(sine * arrivals)], axis=1)
+    targets[:, 2] *= 0.5 * sine
+    return targets[~np.isin(k, (3, 4, 20, 21))]
+
+
+def test_late_target_does_not_brake_the_arm_hard() -> None:
+    times = np.arange(0.0, 8.0, PERIOD)
+    bounds = settings(30.0, stream_max_velocity=2.2, stream_max_acceleration=60.0)
+    motion = follow(bounds, sine_with_gaps(times), times)
+    assert np.abs(motion[2000:, ACCELERATION]).max() < 30.0
+    assert np.abs(motion[:, POSITION] - 0.5 * np.sin(math.pi * times))[2000:].max() < 0.03
+
+
+@pytest.mark.parametrize("jerk", [200.0, 1000.0])
+def test_bounded_jerk_does_not_swing(jerk: float) -> None:
+    times = np.arange(0.0, 20.0, PERIOD)
+    bounds = settings(
+        30.0, stream_max_velocity=2.2, stream_max_acceleration=60.0, stream_max_jerk=jerk
+    )
+    motion = follow(bounds, sine_with_gaps(times), times)
+    error = np.abs(motion[:, POSITION] - 0.5 * np.sin(math.pi * times))
+    assert error[5000:].max() < 0.06
+
+
 def test_arm_comes_to_rest_when_targets_are_missing() -> None:
     bounds = settings(30.0, stream_max_velocity=1.5, stream_max_acceleration=10.0)
     times = np.arange(0.0, 1.0, PERIOD)

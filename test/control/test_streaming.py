@@ -85,6 +85,17 @@ def test_stamp_that_goes_back_is_refused() -> None:
     assert arm.intake.refused == 1
 
 
+def test_stream_goes_on_after_a_stop_when_its_clock_is_set_back() -> None:
+    arm = StreamedArm()
+    assert arm.send(START, stamp=100.0) == stream_intake.TAKEN
+    results = []
+    for k in range(10):
+        arm.run(0.02)
+        results.append(arm.send(START, stamp=0.02 * k))
+    assert set(results[:4]) == {stream_intake.BACKWARD}
+    assert set(results[6:]) == {stream_intake.TAKEN}
+
+
 @pytest.mark.parametrize("stop", ["hold", "emergency"])
 def test_stream_that_goes_on_does_not_pull_the_arm_out_of_a_stop(stop: str) -> None:
     arm = streamed().stream(sine, 0.6)

@@ -305,6 +305,8 @@ class FaultBench:
         with self.helper("streamer.py") as streamer:
             streamer.tell("go")
             self.until_fast()
+            self.run(1000)  # until the sender is known by its name
+            self.until_fast()
             yield streamer
 
     def until_fast(self) -> None:
