@@ -35,9 +35,7 @@ SLIDING_ERROR_SHARE = 0.1  # that default is at most this part of the joint's ra
 DEFAULT_POWER_SHARE = 0.024  # default of motion_bounds.driving_power, as a part of all power
 DEFAULT_THRESHOLD_SHARE = 0.25  # default threshold of a collision, as a part of the effort limit
 SLIDING_DISTANCE = 0.1  # stream.max_distance of a prismatic joint, per rad [m]
-STREAM_SHARE = (
-    0.9  # part of the velocity limit for a stream; an arm overshoots its desired velocity
-)
+STREAM_SHARE = 0.9  # velocity limit of a stream, which the arm may overshoot, per limit of the URDF
 RISE_TIME = 0.2  # shortest time in which a stream reaches the largest velocity [s]
 EFFORT_SHARE = 0.9  # part of the effort limit for the default acceleration of a stream
 LEAST_EFFORT_SHARE = 0.1  # the same, of a joint that needs it for gravity, at least
