@@ -86,7 +86,7 @@ def test_stamp_that_goes_back_is_refused() -> None:
 
 
 def test_stream_goes_on_after_a_stop_when_its_clock_is_set_back() -> None:
-    arm = StreamedArm()
+    arm = streamed()
     assert arm.send(START, stamp=100.0) == stream_intake.TAKEN
     results = []
     for k in range(10):
