@@ -38,7 +38,9 @@ class StreamedArm(SupervisedArm):
         targets = np.array(values).view(Targets)
         arrays = self.controller.arrays
         asked = targets, stream_intake.TAKEN, is_jog, publisher, self.t, stamp, age
-        return take_once(self.intake.array, arrays, *asked)
+        result = take_once(self.intake.array, arrays, *asked)
+        self.supervisor.follow_up(self.controller.tell())
+        return result
 
     def stream(self, path, duration: float, **message) -> StreamedArm:
         """Sends `path` of the time since now; runs the arm."""

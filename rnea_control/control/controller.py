@@ -497,7 +497,7 @@ class Controller(StepRows):
 
     def findings_of(self, outcome: int) -> Sequence[Ending]:
         """Findings of `tell` after a step with this result, below BAD_STATE of step.py."""
-        if outcome > step.SATURATED or self._motions.found or self._motions.are_unread:
+        if outcome > step.SATURATED or self._motions.found:
             return self.tell()
         return ()
 

@@ -380,11 +380,6 @@ class Motions:
         self._last = self._read = 0  # number of a motion; findings
         self._arm = arm
 
-    @property
-    def are_unread(self) -> bool:
-        """True if there are findings that `read` has not put into words."""
-        return self._arm.findings != self._read
-
     def add(self, motion: Motion) -> int:
         """Takes a motion; returns its number."""
         self._last += 1

@@ -85,6 +85,7 @@ class PythonTicks:
             elif kind >= other_inputs.TARGET_JOINT:
                 with loop.lock:
                     loop.hear_targets(kind, message, publisher, time.monotonic())
+                    self._supervisor.follow_up(loop.controller.tell())
         if taken is not None and self.tick(*taken):
             self._watching = False
             return
