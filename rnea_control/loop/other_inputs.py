@@ -140,12 +140,12 @@ def hear_targets(
     t, present = intake.time, 1e-9 * intake.stamp
     if loop.system_time:
         t, present = t + max(now - intake.came_at, 0.0), 1e-9 * clock
-    others.stream[0].kind = kind
     return take_message(
         others.stream[0],
         arrays,
         others.targets,
         decoded,
+        kind,
         kind == JOG,
         publisher,
         t,

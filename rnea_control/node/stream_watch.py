@@ -3,6 +3,7 @@ taken."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,6 +15,7 @@ from rnea_control.messages import joint_targets
 from rnea_control.model.robot_model import units
 from rnea_control.node.control_loop import ControlLoop
 
+REPEAT = 10.0  # time after which the same thing is logged again [s]
 # Topics by their kinds.
 TOPICS = {
     other_inputs.TARGET_JOINT: "target_joint",
@@ -26,7 +28,8 @@ REASONS = {
     joint_targets.WRONG_LENGTH: "the number of values differs from the number of joints",
     joint_targets.UNKNOWN_JOINT: "it names a joint that is not in `joints`, or one twice",
     joint_targets.NOT_FINITE: "a value is not finite",
-    stream_intake.BACKWARD: "its stamp is before that of the message before",
+    stream_intake.BACKWARD: "its stamp is before that of the message before; if the clock of the "
+    "publisher was set back, pause the targets for stream.target_timeout",
     joint_targets.NO_TARGET: "it has no position or velocity",
 }
 
@@ -47,10 +50,12 @@ class StreamWatch:
 
     def __init__(self, loop: ControlLoop) -> None:
         self._loop, self._streamed = loop, False
-        self._news = self._foreign = 0
+        self._ignored = self._foreign = 0
+        self._logged: dict[object, float] = {}  # time of the last line about each thing [s]
 
     @property
     def intake(self) -> StreamIntake:
+        """State of the intake of streams."""
         return self._loop.arm_loop.others.stream
 
     def look(self) -> None:
@@ -58,41 +63,57 @@ class StreamWatch:
         loop, intake = self._loop, self.intake
         if not intake.known:
             return
-        log = loop.arm_loop.log.logger
-        topic = TOPICS[intake.kind]
-        if intake.news != self._news:
-            if words := self._reason(intake):
-                name = publisher_name(loop, intake.kind, intake.gid_low, intake.gid_high)
-                log.warning(f"{topic}: a target of {name} is ignored: {words}")
-            self._news = intake.news
-        if intake.foreign != self._foreign:
-            gid = intake.foreign_low, intake.foreign_high
-            other = publisher_name(loop, intake.kind, *gid)
-            name = publisher_name(loop, intake.kind, intake.gid_low, intake.gid_high)
+        log, topic = loop.arm_loop.log.logger, TOPICS[intake.kind]
+        name = publisher_name(loop, intake.kind, intake.gid_low, intake.gid_high)
+        about = "ignored", intake.kind, intake.gid_low, intake.gid_high, intake.result
+        if intake.ignored != self._ignored and self._is_due(about):
+            count, self._ignored = intake.ignored - self._ignored, intake.ignored
             log.warning(
-                f"{topic}: {intake.foreign - self._foreign} targets of {other} are ignored, as the "
-                f"arm follows {name}; stop one of them"
+                f"{topic}: {count} target(s) of {name} are ignored, the last one as "
+                f"{self._reason(intake)}"
             )
-            self._foreign = intake.foreign
+        gid = intake.foreign_low, intake.foreign_high
+        if intake.foreign != self._foreign and self._is_due(("foreign", *gid)):
+            count, self._foreign = intake.foreign - self._foreign, intake.foreign
+            other = publisher_name(loop, intake.foreign_kind, *gid)
+            log.warning(
+                f"{TOPICS[intake.foreign_kind]}: {count} target(s) of {other} are ignored, as the "
+                f"arm follows {topic} of {name}; stop one of them"
+            )
         streams = loop.controller.streams
         if self._streamed and not streams:
-            name = publisher_name(loop, intake.kind, intake.gid_low, intake.gid_high)
             age = loop.controller.time - intake.heard_at
-            log.info(f"{topic}: the stream of {name} ended {age:.3g} s ago")
+            log.info(
+                f"{topic}: the arm no longer follows the stream of {name}, whose last message came "
+                f"{age:.3g} s ago"
+            )
         self._streamed = streams
 
+    def _is_due(self, about: object) -> bool:
+        """True if nothing was logged about this for `REPEAT`."""
+        now = time.monotonic()
+        if now - self._logged.get(about, -REPEAT) < REPEAT:
+            return False
+        self._logged = {each: at for each, at in self._logged.items() if now - at < REPEAT}
+        self._logged[about] = now
+        return True
+
     def _reason(self, intake: StreamIntake) -> str:
-        """Why the last message was not taken, in words; empty if that needs none."""
+        """Why the last message was not taken, in words."""
         if intake.result == stream_intake.TOO_FAR:
             model, j = self._loop.controller.model, intake.joint
-            distance = f"{intake.value:.3g} {units(model, j).position}"
+            unit = units(model, j).position
+            limit = self._loop.controller.arrays.settings[0].stream_max_distance[j]
             return (
-                f"{model.joint_names[j]} is {distance} from its desired position, more than "
-                "stream.max_distance"
+                f"{model.joint_names[j]} is {intake.value:.3g} {unit} from its desired position, "
+                f"more than stream.max_distance ({limit:.3g} {unit}); begin where the arm is"
             )
         if intake.result == stream_intake.NOT_NOW:
             supervisor = self._loop.supervisor
-            if self._loop.controller.arm.stream_waits:
-                return "after a stop it waits for a pause of the targets, or for ~/resume"
+            if self._loop.controller.arm.takes_streams:
+                return (
+                    "a stream begins only after a pause of the targets for stream.target_timeout, "
+                    "or after ~/resume"
+                )
             return f"the controller is {supervisor.mode.value} ({supervisor.reason})"
         return REASONS.get(intake.result, "")
