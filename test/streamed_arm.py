@@ -9,6 +9,7 @@ from supervised_arm import SupervisedArm
 
 from rnea_control.control import stream_intake
 from rnea_control.control.stream_intake import StreamIntake, Targets, take_once
+from rnea_control.loop import other_inputs
 
 JOYSTICK = (7, 9)
 NAN = np.full(2, math.nan)
@@ -37,7 +38,8 @@ class StreamedArm(SupervisedArm):
         ]
         targets = np.array(values).view(Targets)
         arrays = self.controller.arrays
-        asked = targets, stream_intake.TAKEN, is_jog, publisher, self.t, stamp, age
+        kind = other_inputs.JOG if is_jog else other_inputs.TARGET_JOINT
+        asked = targets, stream_intake.TAKEN, kind, is_jog, publisher, self.t, stamp, age
         result = take_once(self.intake.array, arrays, *asked)
         self.supervisor.follow_up(self.controller.tell())
         return result

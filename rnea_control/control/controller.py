@@ -398,6 +398,8 @@ class Controller(StepRows):
         rows, trajectory = self.rows, self.trajectory
         if trajectory is not self._path.given:
             trajectory = trajectory.copy()  # the memory of a stop is reused
+        if self.streams:  # a stream has no trajectory
+            trajectory = Trajectory.hold(self.trajectory_time, self.desired[0])
         # The scaling settles when a request to adopt a plan finds the arm at the path's end.
         scaling = rows.scaling if self.is_moving else rows.target_scaling
         # The trajectory may have changed since the step.

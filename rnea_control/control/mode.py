@@ -281,8 +281,9 @@ class Machine:
         """Begins to bring the arm to rest before a deactivation; returns True while it moves."""
         if self.mode not in HAS_ARM:
             return False
-        self._ending = self._ending or self.happen(Event.ENDING, reason)
-        self.controller.arm.takes_streams = False
+        if not self._ending:
+            self._ending = True  # no stream begins any more
+            self._ending = self.happen(Event.ENDING, reason)
         return self.controller.is_moving or self.controller.joints_move
 
     def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:
@@ -375,17 +376,22 @@ class Machine:
 
     # Requests of trajectory senders.
 
-    def situation(self, t: float) -> Situation:
+    def situation(self, t: float, ends_stream: bool = True) -> Situation:
         """The state that a new trajectory starts from.
+
+        Args:
+            t: time now [s].
+            ends_stream: True if the arm brakes, should it follow a stream; else the state is the
+                one at rest where the arm is in the stream.
 
         Raises:
             TrajectoryModeError: no trajectory may be followed now.
         """
         if self.mode is Mode.GRAVITY_COMPENSATION:
             check_law(self.controller.settings.control_law)
-        if self.mode is Mode.STREAMING:
+        if self.controller.streams and ends_stream:
             self.happen(Event.HELD, "a trajectory replaces the stream")
-        if self.mode not in TAKES_TRAJECTORIES:
+        if self.mode not in STREAMS:
             raise TrajectoryModeError(REFUSALS[self.mode].format(reason=self.reason))
         if self._ending:
             raise TrajectoryModeError(ENDS)
@@ -441,10 +447,10 @@ class Machine:
         if self.mode is Mode.BLIND and self.controller.doubts:
             self.controller.believe()
             return "the measured positions are accepted"
-        waits, self.controller.arm.stream_waits = self.controller.arm.stream_waits, False
-        if self.mode in STREAMS and waits:
-            return f"{self.mode.value}: the next target of a stream is followed"
         if self.mode in STREAMS:
+            waited, self.controller.arm.stream_waits = self.controller.arm.stream_waits, False
+            if waited:
+                return "a stream of targets may begin"
             return f"already {self.mode.value}: there was nothing to resume"
         self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
         there = self._holders if present is None else self._holders & present.keys()
@@ -459,6 +465,7 @@ class Machine:
         self._latched.pop(Mode.EMERGENCY_STOP, None)
         guided = self.mode is Mode.GRAVITY_COMPENSATION
         self.happen(Event.HELD if guided else Event.RELEASED, "requested by ~/resume")
+        self.controller.arm.stream_waits = False
         if self.mode is Mode.FAULT:
             return self.reason
         over = f", despite the emergency stop of {gone} publisher(s) that have ended"

@@ -491,8 +491,9 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
     kind, in_force = request.kind, settings[arm.braced]
     s = state.last_trajectory_time
     request.done, request.ended = True, 0
-    if kind == ADOPT and (request.revision != arm.revision or s > request.begin):
-        request.done = False  # another trajectory has come between, or it is too late
+    replaced = request.revision != arm.revision or is_streamed(state)
+    if kind == ADOPT and (replaced or s > request.begin):
+        request.done = False  # another trajectory or a stream came between, or it is too late
         return
     if kind <= ADOPT:
         request.ended, arm.motion = arm.motion, 0

@@ -1,8 +1,9 @@
 """The intake of a stream's targets: whose they are, which are refused, and how they are followed.
 
 The first publisher counts until its targets are missing for `stream_timeout`. A message is taken as
-a whole or refused as a whole. After a stop of any kind a stream begins only after a pause of its
-messages, so that a joystick that is still held does not pull the arm out of a hold.
+a whole or refused as a whole. After a stop of any kind, and after a time in which the mode takes no
+stream, a stream begins only after a pause of its messages: a joystick that is still held does not
+pull the arm out of a hold, and moves no arm that is activated or whose fault is reset.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PERIOD_SHARE = 0.2  # part of a new period in the average of the periods
 TAKEN = READ
 FOREIGN = 11  # another publisher's stream is followed
 NOT_NOW = 12  # the mode takes no stream, or the stream waits for a pause
-BACKWARD = 13  # the stamp is before that of the last message, and the stream has not yet ended
+BACKWARD = 13  # the stamp is before that of the last message
 TOO_FAR = 14  # further than `stream.max_distance` from the desired position
 
 
@@ -55,8 +56,8 @@ class StreamIntake(Record):
     taken: int = 0
     foreign: int = 0
     refused: int = 0
-    news: int = 0  # number of messages that were not taken so far
-    result: int = TAKEN  # the last result that is not TAKEN
+    ignored: int = 0  # messages of the followed publisher that were not taken
+    result: int = TAKEN  # why the last one of them was not
     joint: int = 0  # the joint that it is about
     value: float = 0.0  # the distance
     foreign_low: int = 0  # GID of the last publisher that is not followed
@@ -68,28 +69,27 @@ class StreamIntake(Record):
 def hear(
     intake: StreamIntake,
     arrays: StepArrays,
+    kind: int,
     publisher: tuple[int, int],
     t: float,
-    stamp: float,
 ) -> int:
-    """Notes a message of a publisher at time `t` [s], with a `stamp` [s], NaN for none; returns
-    TAKEN if its targets count."""
+    """Notes a message of a publisher at time `t` [s]; returns TAKEN if its targets count."""
     arm = arrays.arm[0]
     settings, (low, high) = arrays.settings[arm.braced], publisher
+    intake.heard_at = min(intake.heard_at, t)  # the time goes back where that of the states does
     paused = not t - intake.heard_at <= settings.stream_timeout
     if intake.known and (low != intake.gid_low or high != intake.gid_high) and not paused:
-        intake.foreign_low, intake.foreign_high = low, high
+        intake.foreign_low, intake.foreign_high, intake.foreign_kind = low, high, kind
         intake.foreign += 1
         return FOREIGN
-    intake.known, intake.gid_low, intake.gid_high = True, low, high
+    intake.known, intake.gid_low, intake.gid_high, intake.kind = True, low, high, kind
     intake.heard_at = t
     if paused:
         arm.stream_waits = False
         intake.stamp, intake.period = math.nan, 0.0
-    if stamp < intake.stamp and t - arrays.state.stream_at <= settings.stream_timeout:
-        return BACKWARD  # later it is a clock that was set back
-    intake.stamp = stamp
-    return TAKEN if arm.takes_streams and not arm.stream_waits else NOT_NOW
+    if not arm.takes_streams:
+        arm.stream_waits = True
+    return NOT_NOW if arm.stream_waits else TAKEN
 
 
 @inlined
@@ -193,10 +193,10 @@ def take(
 @inlined
 def note(intake: StreamIntake, result: int) -> None:
     """Notes that a message was not taken."""
-    if result != TAKEN:
+    if result not in (TAKEN, FOREIGN):
         intake.result = result
-        intake.news += 1
-        if result not in (FOREIGN, NOT_NOW):
+        intake.ignored += 1
+        if result != NOT_NOW:
             intake.refused += 1
 
 
@@ -206,30 +206,45 @@ def take_message(
     arrays: StepArrays,
     targets: Targets,
     decoded: int,
+    kind: int,
     is_jog: bool,
     publisher: tuple[int, int],
     t: float,
     stamp: float,
     age: float,
 ) -> int:
-    """Takes a message that was `decoded` with this result; returns whether its targets count."""
-    result = hear(intake, arrays, publisher, t, stamp)
+    """Takes a message that was `decoded` with this result; returns whether its targets count.
+
+    Args:
+        kind: kind of the message, see other_inputs.py.
+        is_jog: True if its targets are steps and velocities.
+        publisher: its GID, in two words.
+        t: time of the arrival [s].
+        stamp: its stamp [s]; NaN for none.
+        age: its age by its stamp [s]; NaN if its stamp tells none.
+    """
+    result = hear(intake, arrays, kind, publisher, t)
     if result == TAKEN:
         result = decoded
+    fresh = t - arrays.state.stream_at <= arrays.settings[arrays.arm[0].braced].stream_timeout
+    if result == TAKEN and stamp < intake.stamp and fresh:  # later its clock was set back
+        result = BACKWARD
     if result == TAKEN:
+        intake.stamp = stamp
         result = take(intake, arrays, targets, is_jog, t, age)
     note(intake, result)
     return result
 
 
 @kernel(
-    "i8(StreamIntake[::1], StepArrays, Targets, i8, b1, UniTuple(i8, 2), f8, f8, f8)",
+    "i8(StreamIntake[::1], StepArrays, Targets, i8, i8, b1, UniTuple(i8, 2), f8, f8, f8)",
 )
 def take_once(
     intakes: RecordArray,
     arrays: StepArrays,
     targets: Targets,
     decoded: int,
+    kind: int,
     is_jog: bool,
     publisher: tuple[int, int],
     t: float,
@@ -237,4 +252,5 @@ def take_once(
     age: float,
 ) -> int:
     """Kernel of `take_message`, for Python."""
-    return take_message(intakes[0], arrays, targets, decoded, is_jog, publisher, t, stamp, age)
+    intake = intakes[0]
+    return take_message(intake, arrays, targets, decoded, kind, is_jog, publisher, t, stamp, age)

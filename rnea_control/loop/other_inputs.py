@@ -11,7 +11,7 @@ import numpy as np
 
 from rnea_control.array_types import ByteArray, IntArray, RecordArray, WordArray
 from rnea_control.control.step import StepArrays
-from rnea_control.control.stream_intake import FOREIGN, StreamIntake, Targets, take_message
+from rnea_control.control.stream_intake import StreamIntake, Targets, take_message
 from rnea_control.jit.group import group
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -140,22 +140,18 @@ def hear_targets(
     t, present = intake.time, 1e-9 * intake.stamp
     if loop.system_time:
         t, present = t + max(now - intake.came_at, 0.0), 1e-9 * clock
-    result = take_message(
+    return take_message(
         others.stream[0],
         arrays,
         others.targets,
         decoded,
+        kind,
         kind == JOG,
         publisher,
         t,
         stamp,
         present - stamp,
     )
-    if result == FOREIGN:
-        others.stream[0].foreign_kind = kind
-    else:
-        others.stream[0].kind = kind
-    return result
 
 
 @kernel("i8(LoopState[::1], OtherArrays, StepArrays, Intake[::1], i8, i8, UniTuple(i8, 2), i8, f8)")

@@ -240,11 +240,11 @@ class ControlLoop(Commander):
         with self.arm_loop.lock:
             return self.arm_loop.consistent(self.supervisor.braking_check)
 
-    def situation(self) -> Situation:
+    def situation(self, ends_stream: bool = True) -> Situation:
         """Situation of the arm, by the last state; see `Supervisor.situation`."""
         with self.arm_loop.lock:
             return self.arm_loop.consistent(
-                lambda: self.supervisor.situation(self.arm_loop.states.time)
+                lambda: self.supervisor.situation(self.arm_loop.states.time, ends_stream)
             )
 
     def snapshot(self) -> tuple[int, ControllerState] | None:

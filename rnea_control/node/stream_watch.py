@@ -3,6 +3,7 @@ taken."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,8 +15,7 @@ from rnea_control.messages import joint_targets
 from rnea_control.model.robot_model import units
 from rnea_control.node.control_loop import ControlLoop
 
-TIMEOUT = "stream.target_timeout"
-
+REPEAT = 10.0  # time after which the same thing is logged again [s]
 # Topics by their kinds.
 TOPICS = {
     other_inputs.TARGET_JOINT: "target_joint",
@@ -28,13 +28,21 @@ REASONS = {
     joint_targets.WRONG_LENGTH: "the number of values differs from the number of joints",
     joint_targets.UNKNOWN_JOINT: "it names a joint that is not in `joints`, or one twice",
     joint_targets.NOT_FINITE: "a value is not finite",
-    stream_intake.BACKWARD: "its stamp is before that of the message before",
+    stream_intake.BACKWARD: "its stamp is before that of the message before; if the clock of the "
+    "publisher was set back, they count again once the arm rests",
     joint_targets.NO_TARGET: "it has no position or velocity",
 }
 
 
+def publisher_name(loop: ControlLoop, kind: int, low: int, high: int) -> str:
+    """Name of the node that publishes a stream; empty if it is not known."""
+    gid = np.array([low, high], dtype=np.int64).tobytes()
+    known: Mapping[bytes, str] = loop.arm_loop.heard.publishers_of(TOPICS[kind]) or {}
+    return known.get(gid, "")
+
+
 class StreamWatch:
-    """Compares the intake of streams with its state at the last look.
+    """Compares the intake of streams with its state a second before.
 
     Args:
         loop: control loop that follows the streams.
@@ -42,29 +50,21 @@ class StreamWatch:
 
     def __init__(self, loop: ControlLoop) -> None:
         self._loop = loop
-        self._taken = 0  # targets of streams whose end was logged
-        self._news = self._foreign = 0
-        self._refusal = ""  # the one that was logged last, while it lasts
+        self._taken = self._ignored = self._foreign = 0  # counts of what was logged
         self._gid, self._name = (0, 0), ""  # publisher of the stream; it may end before its report
+        self._logged: dict[object, float] = {}  # time of the last line about each thing [s]
 
     @property
     def intake(self) -> StreamIntake:
+        """State of the intake of streams."""
         return self._loop.arm_loop.others.stream
 
-    def _name_of(self, kind: int, low: int, high: int) -> str:
-        """Name of the node with this publisher of a stream; empty if it is not known."""
-        gid = np.array([low, high], dtype=np.int64).tobytes()
-        known: Mapping[bytes, str] = self._loop.arm_loop.heard.publishers_of(TOPICS[kind]) or {}
-        return known.get(gid, "")
-
     def note_publisher(self) -> None:
-        """Notes the name of the sender while it is there."""
+        """Notes the name of the publisher while it is there."""
         intake = self.intake
-        if not intake.known:
-            return
         gid = intake.gid_low, intake.gid_high
-        if gid != self._gid or (self._loop.controller.streams and not self._name):
-            self._gid, self._name = gid, self._name_of(intake.kind, *gid)
+        if intake.known and (gid != self._gid or not self._name):
+            self._gid, self._name = gid, publisher_name(self._loop, intake.kind, *gid)
 
     def look(self) -> None:
         """Logs what is new."""
@@ -73,38 +73,54 @@ class StreamWatch:
             return
         self.note_publisher()
         log, topic, name = loop.arm_loop.log.logger, TOPICS[intake.kind], self._name or "a node"
-        refusal = self._reason(intake) if intake.news != self._news else ""
-        if refusal not in ("", self._refusal):
-            log.warning(f"{topic}: a target of {name} is ignored: {refusal}")
-        self._news, self._refusal = intake.news, refusal
-        if intake.foreign != self._foreign:
-            kind, gid = intake.foreign_kind, (intake.foreign_low, intake.foreign_high)
-            other = self._name_of(kind, *gid) or "another node"
+        about = "ignored", intake.kind, intake.gid_low, intake.gid_high, intake.result
+        if intake.ignored != self._ignored and self._is_due(about):
+            count, self._ignored = intake.ignored - self._ignored, intake.ignored
             log.warning(
-                f"{TOPICS[kind]}: {intake.foreign - self._foreign} targets of {other} are ignored, "
-                f"as the arm follows {name}; stop one of them"
+                f"{topic}: {count} target(s) of {name} are ignored, the last one as "
+                f"{self._reason(intake)}"
             )
-            self._foreign = intake.foreign
-        age = loop.controller.time - intake.heard_at
-        ended = not loop.controller.streams and age > loop.controller.settings[TIMEOUT]
-        if ended and intake.taken != self._taken:
-            log.info(f"{topic}: the stream of {name} ended {age:.3g} s ago")
+        gid = intake.foreign_low, intake.foreign_high
+        if intake.foreign != self._foreign and self._is_due(("foreign", *gid)):
+            count, self._foreign = intake.foreign - self._foreign, intake.foreign
+            other = publisher_name(loop, intake.foreign_kind, *gid) or "another node"
+            log.warning(
+                f"{TOPICS[intake.foreign_kind]}: {count} target(s) of {other} are ignored, as the "
+                f"arm follows {topic} of {name}; stop one of them"
+            )
+        if not loop.controller.streams and intake.taken != self._taken:
             self._taken = intake.taken
+            age = loop.controller.time - intake.heard_at
+            log.info(
+                f"{topic}: the arm no longer follows the stream of {name}, whose last message came "
+                f"{age:.3g} s ago"
+            )
+
+    def _is_due(self, about: object) -> bool:
+        """True if nothing was logged about this for `REPEAT`."""
+        now = time.monotonic()
+        if now - self._logged.get(about, -REPEAT) < REPEAT:
+            return False
+        self._logged = {each: at for each, at in self._logged.items() if now - at < REPEAT}
+        self._logged[about] = now
+        return True
 
     def _reason(self, intake: StreamIntake) -> str:
-        """Why the last message was not taken, in words; empty if that needs none."""
+        """Why the last message was not taken, in words."""
         if intake.result == stream_intake.TOO_FAR:
             model, j = self._loop.controller.model, intake.joint
-            distance = f"{intake.value:.3g} {units(model, j).position}"
+            unit = units(model, j).position
+            limit = self._loop.controller.arrays.settings[0].stream_max_distance[j]
             return (
-                f"{model.joint_names[j]} is {distance} from its desired position, more than "
-                "stream.max_distance"
+                f"{model.joint_names[j]} is {intake.value:.3g} {unit} from its desired position, "
+                f"more than stream.max_distance ({limit:.3g} {unit}); begin where the arm is"
             )
         if intake.result == stream_intake.NOT_NOW:
-            supervisor, arm = self._loop.supervisor, self._loop.controller.arm
-            if arm.takes_streams and not arm.stream_waits:
-                return ""  # that was before
-            if arm.stream_waits:
-                return "after a stop it waits for a pause of the targets, or for ~/resume"
+            supervisor = self._loop.supervisor
+            if self._loop.controller.arm.takes_streams:
+                return (
+                    "a stream begins only after a pause of the targets for stream.target_timeout, "
+                    "or after ~/resume"
+                )
             return f"the controller is {supervisor.mode.value} ({supervisor.reason})"
         return REASONS.get(intake.result, "")

@@ -17,6 +17,7 @@ from rnea_control.control import (
     Waypoints,
 )
 from rnea_control.control.motion import NOTABLE_DELAY, lateness
+from rnea_control.control.planner import Plan, Situation
 from rnea_control.exceptions import (
     TrajectoryError,
     TrajectoryPlanningError,
@@ -82,16 +83,11 @@ class TrajectoryInput:
         start = self.loop.arm_loop.states.time_of(message.stamp) if message.stamp else None
         request = MotionRequest(points, start, tolerances or GoalTolerances(), is_stream, on_end)
         lead = FIRST_LEAD
+        if controller.streams:  # a trajectory that is refused ends no stream
+            self._plan(request, lead, ends_stream=False)
         for _ in range(MOST_ATTEMPTS):
-            situation = self.loop.situation()
+            situation, plan = self._plan(request, lead)
             ahead = 0.0 if start is None else start - situation.t
-            if ahead > FARTHEST_START:
-                raise TrajectoryTimesError(
-                    f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
-                    "same clock (use_sim_time)?"
-                )
-            # The interpreter does not hang while it plans.
-            plan = controller.plan(request, situation, lead, self.loop.attend)
             if self.loop.call(lambda supervisor, plan=plan: supervisor.adopt(plan)):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion
@@ -100,6 +96,20 @@ class TrajectoryInput:
             "it was not planned in time, as another trajectory took over or the computer is too "
             "busy; send it again"
         )
+
+    def _plan(
+        self, request: MotionRequest, lead: float, ends_stream: bool = True
+    ) -> tuple[Situation, Plan]:
+        """The plan for a request, and the situation that it starts from; see
+        `Supervisor.situation`."""
+        situation = self.loop.situation(ends_stream)
+        if request.start is not None and (ahead := request.start - situation.t) > FARTHEST_START:
+            raise TrajectoryTimesError(
+                f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
+                "same clock (use_sim_time)?"
+            )
+        # The interpreter does not hang while it plans.
+        return situation, self.loop.controller.plan(request, situation, lead, self.loop.attend)
 
     def look_for_delay(self) -> None:
         """Logs once that a pause of the states has delayed the motion, which catches up if

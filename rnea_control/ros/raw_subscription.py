@@ -89,6 +89,7 @@ class RawSubscription:
         )
         self.name: str = self._node.get_fully_qualified_name()
         self._waiting: list[deque[Taken]] = []  # what the executor has taken
+        self._depths = [qos.depth, *(profile.depth for _, _, profile in beside)]
         self._subscriptions = [
             self._node.create_subscription(
                 kind, node.resolve_topic_name(name), self._keeping(profile.depth), profile, raw=True
@@ -156,9 +157,12 @@ class RawSubscription:
 
     def beside(self) -> Iterator[tuple[int, Taken]]:
         """The waiting messages of the further subscriptions, each with the index of its
-        subscription, from 1 on."""
-        for index in range(1, len(self._subscriptions)):
-            while (taken := self.poll(index)) is not None:
+        subscription, from 1 on. No more than the depth of each: a storm of messages keeps no state
+        waiting."""
+        for index, depth in enumerate(self._depths[1:], 1):
+            for _ in range(depth):
+                if (taken := self.poll(index)) is None:
+                    break
                 yield index, taken
 
     def publishers_of(self, topic: str) -> dict[bytes, str] | None:
