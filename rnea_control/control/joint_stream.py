@@ -159,7 +159,7 @@ def _accelerate(
     x, v = state.desired_position[j], state.desired_velocity[j]
     a_before = state.desired_acceleration[j]
     w, jerk = settings.stream_bandwidth, settings.stream_max_jerk[j]
-    # What the jerk reaches within the filter's time constant; with more the joint swings.
+    # Reached by the jerk within the time constant of the filter; with more the joint swings.
     most = min(settings.stream_max_acceleration[j], jerk / w)
     fastest = settings.stream_max_velocity[j] * state.scaling
     wanted = v * math.expm1(-2.0 * w * h) / h  # to rest
