@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "joystick.py"
 
 @pytest.fixture
 def joystick():
-    with ros(99):
+    with ros(97):
         node = runpy.run_path(str(EXAMPLE))["Joystick"]("elbow")
         executor = SingleThreadedExecutor()
         executor.add_node(node)
