@@ -10,14 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from controllers import ARM, to
+from streamed_arm import StreamedArm
 from supervised_arm import SupervisedArm, stiff_gains
 
 from rnea_control.control import ControlLaw, Event, Mode, MotionRequest, Waypoints
-from rnea_control.control.mode import FREE, SILENT, STOPPED, TAKES_TRAJECTORIES
+from rnea_control.control.mode import FREE, SILENT, STOPPED, STREAMS, TAKES_TRAJECTORIES
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 
 WALKS = int(os.environ.get("PROPERTY_CASES", "300")) // 10
-STEPS = 1000
+STEPS = 1200
 
 # What an emergency stop that was not resumed, or a fault that was not reset, may be in.
 LATCHED = {Mode.BLIND, Mode.WAITING, Mode.POWERLESS, *SILENT}
@@ -46,7 +47,7 @@ class Walk:
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         checks = {"activation_check": ("off", "warn", "refuse")[seed % 3]}
-        self.arm = SupervisedArm(observer=30.0, blend_time=0.0, supervision=checks)
+        self.arm = StreamedArm(observer=30.0, blend_time=0.0, supervision=checks)
         self.supervisor, self.controller = self.arm.supervisor, self.arm.controller
         self.plans: list = []
         self.motions: list = []
@@ -63,7 +64,7 @@ class Walk:
             "take over": lambda: self.supervisor.take_over(*self.state, "it has gone"),
         }
         self.often = ["answer"] * 12 + ["gap", "run", "bad", "plan", "adopt", "law"] * 2
-        self.often += ["follow", "activate", "heard"] * 4
+        self.often += ["follow", "activate", "heard", "targets"] * 4
         self.seen: set[tuple[Mode, Mode]] = set()
 
     @property
@@ -99,9 +100,9 @@ class Walk:
             assert mode in LATCHED | {Mode.EMERGENCY_STOP}, name
         elif self.failed:
             assert mode in LATCHED | {Mode.FAULT}, name
-        may = mode in TAKES_TRAJECTORIES and not self.supervisor._ending
+        may = mode in STREAMS and not self.supervisor._ending
         try:
-            self.supervisor.situation(self.arm.t)
+            self.supervisor.situation(self.arm.t, ends_stream=False)
         except TrajectoryError:
             assert not may
         else:
@@ -123,8 +124,13 @@ class Walk:
             self.do_answer()
 
     def do_let_go(self) -> None:
-        """While the arm moves, or now and then elsewhere."""
-        moves = self.supervisor.mode in (Mode.MOVING, Mode.GRAVITY_COMPENSATION)
+        """While the arm moves or is checked, or now and then elsewhere."""
+        moves = self.supervisor.mode in (
+            Mode.CHECKING,
+            Mode.MOVING,
+            Mode.STREAMING,
+            Mode.GRAVITY_COMPENSATION,
+        )
         if moves or self.rng.random() < 0.1:
             self.supervisor.let_go("the sentinel has let go")
 
@@ -197,6 +203,13 @@ class Walk:
             assert mode in TAKES_TRAJECTORIES and self.supervisor.mode is Mode.MOVING
             self.motions.append(plan.motion)
 
+    def do_targets(self) -> None:
+        """Targets of a stream near the arm, which may end at once or go on."""
+        for _ in range(int(self.rng.integers(1, 4))):
+            here = self.controller.desired[0] + self.rng.normal(0.0, 0.05, 2)
+            self.arm.send(here, velocity=self.rng.normal(0.0, 0.3, 2))
+            self.do_answer()
+
     def do_follow(self) -> None:
         """A trajectory and the most that it takes to follow it, or less."""
         self.do_plan()
@@ -249,7 +262,8 @@ class Walk:
         """Also in motion, where it is refused: the motion may begin after the question."""
         law, old = ControlLaw(self.rng.integers(len(ControlLaw))), self.controller.settings
         other = replace(old, gains=stiff_gains(ARM, law, np.zeros(2)), control_law=law)
-        if self.supervisor.mode is Mode.MOVING or not self.supervisor.law_objection(law):
+        moves = self.supervisor.mode in (Mode.MOVING, Mode.STREAMING)
+        if moves or not self.supervisor.law_objection(law):
             self.supervisor.change(ARM, other)
 
     def do_end(self) -> None:
