@@ -709,7 +709,7 @@ _BEGINS_AGAIN = r"(?s)streaming: .*no target has come.*streaming: "
 
 _STREAMS = (
     Fault("stream_killed", "sender of a stream killed (kill -9)").by(
-        streamed(signal=SIGKILL), _STREAM_STOPS, says="stream of /streamer ended"
+        streamed(signal=SIGKILL), _STREAM_STOPS, says="no longer follows the stream of /streamer"
     ),
     Fault("stream_paused", "sender of a stream stopped for 1 s (SIGSTOP, SIGCONT)").by(
         streamed(signal=SIGSTOP, resumed=1000, goes_on=True), _STREAM_GOES_ON, says=_BEGINS_AGAIN
