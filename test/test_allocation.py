@@ -40,8 +40,6 @@ NOTHING = {"held": 0, "peak": 0, "page faults": 0}
 
 # The float that carries the time lives for an instant. The smallest array takes more.
 LESS_THAN_AN_ARRAY = 100
-# Python's numbers that each tick replaces: counts, times and a verdict. One byte a tick is more.
-A_FEW_NUMBERS = 200
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -210,5 +208,5 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
         count += 1
         loop.ticks.tick(data, count)
 
-    assert_keeps_nothing(tick, 2_000, A_FEW_NUMBERS)
+    assert_keeps_nothing(tick, 2_000, LESS_THAN_AN_ARRAY)
     assert loop.arm_loop.statistics.ticks == count and not loop.fault
