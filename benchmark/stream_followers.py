@@ -83,7 +83,7 @@ def ours(bandwidth: float) -> Follower:
                 targets[:] = np.nan
                 targets.position = sent.position[i]
                 stamp = sent.made[i]
-                asked = stream_intake.TAKEN, 0, False, (1, 1), t, stamp, t - stamp
+                asked = stream_intake.TAKEN, 0, False, (1, 1), t, stamp, t - stamp, True
                 take_once(intake.array, controller.arrays, targets, *asked)
                 i += 1
             desired = controller.desired

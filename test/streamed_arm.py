@@ -39,7 +39,7 @@ class StreamedArm(SupervisedArm):
         targets = np.array(values).view(Targets)
         arrays = self.controller.arrays
         kind = other_inputs.JOG if is_jog else other_inputs.TARGET_JOINT
-        asked = targets, stream_intake.TAKEN, kind, is_jog, publisher, self.t, stamp, age
+        asked = targets, stream_intake.TAKEN, kind, is_jog, publisher, self.t, stamp, age, True
         result = take_once(self.intake.array, arrays, *asked)
         self.supervisor.follow_up(self.controller.tell())
         return result

@@ -72,8 +72,10 @@ def hear(
     kind: int,
     publisher: tuple[int, int],
     t: float,
+    may_begin: bool,
 ) -> int:
-    """Notes a message of a publisher at time `t` [s]; returns TAKEN if its targets count."""
+    """Notes a message of a publisher at time `t` [s]; returns TAKEN if its targets count.
+    `may_begin`: False if no stream may begin now, whatever the mode."""
     arm = arrays.arm[0]
     settings, (low, high) = arrays.settings[arm.braced], publisher
     intake.heard_at = min(intake.heard_at, t)  # the time goes back where that of the states does
@@ -89,7 +91,8 @@ def hear(
         intake.stamp, intake.period = math.nan, 0.0
     if not arm.takes_streams:
         arm.stream_waits = True
-    return NOT_NOW if arm.stream_waits else TAKEN
+    follows = may_begin or is_streamed(arrays.state)
+    return TAKEN if follows and not arm.stream_waits else NOT_NOW
 
 
 @inlined
@@ -212,6 +215,7 @@ def take_message(
     t: float,
     stamp: float,
     age: float,
+    may_begin: bool,
 ) -> int:
     """Takes a message that was `decoded` with this result; returns whether its targets count.
 
@@ -222,8 +226,9 @@ def take_message(
         t: time of the arrival [s].
         stamp: its stamp [s]; NaN for none.
         age: its age by its stamp [s]; NaN if its stamp tells none.
+        may_begin: False if no stream may begin now.
     """
-    result = hear(intake, arrays, kind, publisher, t)
+    result = hear(intake, arrays, kind, publisher, t, may_begin)
     if result == TAKEN:
         result = decoded
     fresh = t - arrays.state.stream_at <= arrays.settings[arrays.arm[0].braced].stream_timeout
@@ -237,7 +242,7 @@ def take_message(
 
 
 @kernel(
-    "i8(StreamIntake[::1], StepArrays, Targets, i8, i8, b1, UniTuple(i8, 2), f8, f8, f8)",
+    "i8(StreamIntake[::1], StepArrays, Targets, i8, i8, b1, UniTuple(i8, 2), f8, f8, f8, b1)",
 )
 def take_once(
     intakes: RecordArray,
@@ -250,7 +255,8 @@ def take_once(
     t: float,
     stamp: float,
     age: float,
+    may_begin: bool,
 ) -> int:
     """Kernel of `take_message`, for Python."""
-    intake = intakes[0]
-    return take_message(intake, arrays, targets, decoded, kind, is_jog, publisher, t, stamp, age)
+    message = decoded, kind, is_jog, publisher, t, stamp, age, may_begin
+    return take_message(intakes[0], arrays, targets, *message)

@@ -140,6 +140,9 @@ def hear_targets(
     t, present = intake.time, 1e-9 * intake.stamp
     if loop.system_time:
         t, present = t + max(now - intake.came_at, 0.0), 1e-9 * clock
+    # An emergency stop that Python has not read sets no mode yet, and while the interpreter stands
+    # still ~/hold is not served.
+    may_begin = loop.stops_received == loop.stops_read and not loop.hangs
     return take_message(
         others.stream[0],
         arrays,
@@ -151,6 +154,7 @@ def hear_targets(
         t,
         stamp,
         present - stamp,
+        may_begin,
     )
 
 

@@ -143,6 +143,34 @@ def _begins(data: ByteArray, size: int, bits: WordArray) -> bool:
 
 
 @inlined
+def _decode(
+    data: ByteArray,
+    size: int,
+    names: ByteArray,
+    ends: IntArray,
+    joints: IntArray,
+    bits: WordArray,
+    rows: int,
+    moving: int,
+) -> tuple[int, float]:
+    """Decodes a header, names, and `rows` sequences of numbers, of which one of the first `moving`
+    must not be empty; see `decode_joint_state`."""
+    if not _begins(data, size, bits):
+        return UNREADABLE, math.nan
+    big_endian = data[1] == cdr.BIG_ENDIAN
+    stamp, position = _header(data, size, big_endian)
+    if position < 0:
+        return UNREADABLE, math.nan
+    result, count, position = _joints(data, size, position, names, ends, joints, big_endian)
+    moves = False
+    for row in range(rows):
+        if result == READ and count > 0:
+            result, position = _fill(data, size, position, count, joints, bits[row], big_endian)
+            moves |= row < moving and bits[row, joints[0]] != NAN
+    return NO_TARGET if result == READ and not moves else result, stamp
+
+
+@inlined
 def decode_joint_state(
     data: ByteArray, size: int, names: ByteArray, ends: IntArray, joints: IntArray, bits: WordArray
 ) -> tuple[int, float]:
@@ -154,21 +182,7 @@ def decode_joint_state(
         names, ends: names of the controlled joints, see `name_table`.
         joints: overwritten, shape (MOST_NAMES,).
     """
-    if not _begins(data, size, bits):
-        return UNREADABLE, math.nan
-    big_endian = data[1] == cdr.BIG_ENDIAN
-    stamp, position = _header(data, size, big_endian)
-    if position < 0:
-        return UNREADABLE, math.nan
-    result, count, position = _joints(data, size, position, names, ends, joints, big_endian)
-    if result == READ and count == 0:
-        result = NO_TARGET
-    for row in range(3):
-        if result == READ:
-            result, position = _fill(data, size, position, count, joints, bits[row], big_endian)
-    if result == READ and bits[0, joints[0]] == NAN:
-        result = NO_TARGET
-    return result, stamp
+    return _decode(data, size, names, ends, joints, bits, 3, 1)
 
 
 @inlined
@@ -177,21 +191,7 @@ def decode_jog(
 ) -> tuple[int, float]:
     """Fills `bits` with displacements and velocities of a JointJog; else as
     `decode_joint_state`."""
-    if not _begins(data, size, bits):
-        return UNREADABLE, math.nan
-    big_endian = data[1] == cdr.BIG_ENDIAN
-    stamp, position = _header(data, size, big_endian)
-    if position < 0:
-        return UNREADABLE, math.nan
-    result, count, position = _joints(data, size, position, names, ends, joints, big_endian)
-    if result == READ and count == 0:
-        result = NO_TARGET
-    for row in range(2):
-        if result == READ:
-            result, position = _fill(data, size, position, count, joints, bits[row], big_endian)
-    if result == READ and bits[0, joints[0]] == NAN and bits[1, joints[0]] == NAN:
-        result = NO_TARGET
-    return result, stamp
+    return _decode(data, size, names, ends, joints, bits, 2, 2)
 
 
 @inlined
