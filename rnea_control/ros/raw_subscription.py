@@ -149,16 +149,29 @@ class RawSubscription:
         except RCLError as error:
             self._fail(error)
             return None
-        waiting, before = self._waiting[index], -1
-        while not waiting and (kept := sum(map(len, self._waiting))) != before:
+        waiting = self._waiting[index]
+        if not waiting:
+            self._gather(waiting)
+        return waiting.popleft() if waiting else None
+
+    def _gather(self, wanted: deque[Taken] | None = None) -> None:
+        """Has the executor take the messages that wait, or no more than the first one `wanted`."""
+        before = -1
+        while not wanted and (kept := sum(map(len, self._waiting))) != before:
             before = kept
             self._executor.spin_once(0.0)
-        return waiting.popleft() if waiting else None
 
     def beside(self) -> Iterator[tuple[int, Taken]]:
         """The waiting messages of the further subscriptions, each with the index of its
         subscription, from 1 on. No more than the depth of each: a storm of messages keeps no state
         waiting."""
+        if self.table is None:
+            # Once for all: the executor takes 0.1 ms to find out that no message waits.
+            self._gather()
+            for index, waiting in enumerate(self._waiting[1:], 1):
+                for _ in range(len(waiting)):
+                    yield index, waiting.popleft()
+            return
         for index, depth in enumerate(self._depths[1:], 1):
             for _ in range(depth):
                 if (taken := self.poll(index)) is None:

@@ -218,3 +218,32 @@ def test_without_addresses_an_executor_takes(node: Node, monkeypatch: pytest.Mon
     counts = [taken.count for _, taken in beside]
     assert counts[0] is None or np.diff(counts).tolist() == [1, 1]  # Cyclone DDS counts nothing
     subscription.destroy()
+
+
+def test_executor_looks_once_for_all_messages_beside_the_states(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look takes a tenth of a millisecond, in every tick."""
+    monkeypatch.setattr(raw_subscription, "takes_like_rclpy", lambda domain: Proof.NOTHING)
+    beside = [(String, f"beside_{k}", QOS) for k in range(6)]
+    publishers = [node.create_publisher(String, name, QOS) for _, name, _ in beside]
+    subscription = RawSubscription(node, UInt64, "idle", BEST_EFFORT, *beside)
+    wait_for(lambda: all(each.get_subscription_count() for each in publishers))
+    executor, looks = subscription._executor, []
+    spin = executor.spin_once
+    monkeypatch.setattr(executor, "spin_once", lambda *given: (looks.append(1), spin(*given)))
+    assert list(subscription.beside()) == [] and len(looks) <= 2
+    for k in (0, 5, 5):
+        publishers[k].publish(String(data=str(k)))
+    found: list[tuple[int, str]] = []
+
+    def take() -> bool:
+        found.extend(
+            (index, deserialize_message(taken.data, String).data)
+            for index, taken in subscription.beside()
+        )
+        return len(found) == 3
+
+    wait_for(take)
+    assert sorted(found) == [(1, "0"), (6, "5"), (6, "5")]
+    subscription.destroy()
