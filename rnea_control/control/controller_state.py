@@ -71,7 +71,7 @@ class StepRows:
     @property
     def streams(self) -> bool:
         """True while the arm follows a stream of targets."""
-        return bool(self.rows.reference == Reference.joint_stream)
+        return Reference(int(self.rows.reference)).is_stream
 
     @property
     def measured(self) -> FloatArray:

@@ -84,7 +84,7 @@ def predict_state(settings: Settings, state: State, q: Vector, v: Vector, dt: fl
     from them."""
     guided = is_guided(state)
     decay = math.exp(-PREDICTED_DECAY * dt)
-    accelerating = feeds_back_acceleration(settings)
+    accelerating = feeds_back_acceleration(settings, state)
     for j in range(q.shape[0]):
         if guided:  # the arm comes to rest at about its last measured position
             state.desired_position[j] = state.last_position[j]

@@ -131,34 +131,37 @@ def markdown() -> str:
 
 
 @inlined
-def law_in_force(settings: Settings) -> int:
-    """Number of the law in force: the `control_law` of the settings for every reference, or
-    computed_torque while the arm is braced."""
+def law_in_force(settings: Settings, state: State) -> int:
+    """Number of the law in force, which is that of the reference in force.
+
+    References of joints have the `control_law` of the settings, which is computed_torque while the
+    arm is braced. A reference with a law of its own is a case here, with its field of `Settings`.
+    """
     return int(settings.joint_law)
 
 
 @inlined
 def resting_reference(settings: Settings) -> int:
     """Number of the reference of an arm at rest."""
-    return _RESTING_REFERENCE[law_in_force(settings)]
+    return _RESTING_REFERENCE[int(settings.joint_law)]
 
 
 @inlined
 def only_a_hand_moves(settings: Settings) -> bool:
-    """True if the law in force holds no position."""
+    """True if an arm at rest is held by no law."""
     return resting_reference(settings) == HAND
 
 
 @inlined
-def uses_model(settings: Settings) -> bool:
+def uses_model(settings: Settings, state: State) -> bool:
     """True if the law in force computes a torque of the model."""
-    return _USES_MODEL[law_in_force(settings)]
+    return _USES_MODEL[law_in_force(settings, state)]
 
 
 @inlined
-def feeds_back_acceleration(settings: Settings) -> bool:
+def feeds_back_acceleration(settings: Settings, state: State) -> bool:
     """True if the feedback of the law in force is an acceleration."""
-    return _FEEDS_BACK_ACCELERATION[law_in_force(settings)]
+    return _FEEDS_BACK_ACCELERATION[law_in_force(settings, state)]
 
 
 @inlined
@@ -175,7 +178,7 @@ def gravity_torque(robot: Robot, settings: Settings, state: State, q: Vector) ->
     """Fills `gravity_torque` with the commands that hold the arm: zeros if the hardware adds the
     gravity torque, or the law uses no model."""
     bodies, memory, _ = robot
-    if settings.hardware_adds_gravity != 0.0 or not uses_model(settings):
+    if settings.hardware_adds_gravity != 0.0 or not uses_model(settings, state):
         state.gravity_torque[:] = 0.0
         return
     gravity_outward_pass(bodies, memory, q)
@@ -296,7 +299,7 @@ def _gravity_compensation(
 @inlined
 def _keep_integral(settings: Settings, state: State) -> None:
     """Adds the integral of a law whose feedback is a torque, while computed_torque replaces it."""
-    if not (feeds_back_acceleration(settings) or only_a_hand_moves(settings)):
+    if not (feeds_back_acceleration(settings, state) or only_a_hand_moves(settings)):
         _add(state, state.integral)
 
 
@@ -306,7 +309,7 @@ def control_torque(
 ) -> None:
     """Fills `torque` of `state` by the law in force; needs the desired motion and the feedback in
     `state`. The state `q`, `v`, shape (nv,), is measured or `predicted`."""
-    law = law_in_force(settings)
+    law = law_in_force(settings, state)
     if predicted or law == _COMPUTED_TORQUE:
         _computed_torque(robot, settings, state, q, v)
     elif law == _FEEDFORWARD_PD:
@@ -319,7 +322,7 @@ def control_torque(
         _pd(state)
     if predicted:
         _keep_integral(settings, state)
-    if settings.hardware_adds_gravity != 0.0 and (predicted or uses_model(settings)):
+    if settings.hardware_adds_gravity != 0.0 and (predicted or uses_model(settings, state)):
         bodies, memory, _ = robot
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state.gravity_torque)

@@ -235,7 +235,7 @@ def _violated(arm: Arm, settings: Settings, state: State) -> int:
     if _contradicted(state):
         return layout.CONTRADICTED
     found = _unmodeled(settings, state)
-    if found != layout.UNDER_WAY or not uses_model(settings):
+    if found != layout.UNDER_WAY or not uses_model(settings, state):
         return found
     guided = is_guided(state)
     found = _driven(settings, state, guided)

@@ -3,13 +3,14 @@
 A reference is a row of one table, and a function that fills in the desired motion at each step;
 `desired_motion` calls the function of the reference in force. All other code asks the row.
 
-The law that follows the references is `law_in_force` in laws.py. When the settings change it, the
-torque of the law before fades out over `blend_time`.
+Each reference has a law of its own, see `law_in_force` in laws.py. When the law changes, with the
+reference or in the settings, the torque of the law before fades out over `blend_time`.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 from rnea_control.control.joint_stream import follow_stream
 from rnea_control.control.layout import Arm, Settings, State
@@ -18,17 +19,35 @@ from rnea_control.jit.inlining import inlined
 
 
 class Reference(IntEnum):
-    """The references."""
+    """The references.
 
-    trajectory = 0
+    Attributes:
+        is_stream: True for single targets that come one after the other.
+        moves_joints: True for a desired motion of the joints. Otherwise the desired position is the
+            measured one, and the arm yields to a hand or an obstacle.
+    """
+
+    trajectory = False, True
     """Polynomials of time: a trajectory of a goal or a message, a stop, or a position that is
     held."""
-    hand = 1
-    """No desired motion: a hand guides the arm, and the desired position is the measured one."""
-    joint_stream = 2
-    """Single targets of joints that come one after the other, see joint_stream.py."""
+    hand = False, False
+    """No desired motion: a hand guides the arm."""
+    joint_stream = True, True
+    """Targets of joints, see joint_stream.py."""
+
+    is_stream: bool
+    moves_joints: bool
+
+    def __new__(cls, *row: Any) -> Reference:
+        reference = int.__new__(cls, len(cls.__members__))
+        reference._value_ = len(cls.__members__)
+        reference.is_stream, reference.moves_joints = row
+        return reference
 
 
+# The rows for kernels, by the numbers of the references.
+_IS_STREAM = tuple(reference.is_stream for reference in Reference)
+_MOVES_JOINTS = tuple(reference.moves_joints for reference in Reference)
 TRAJECTORY, HAND, JOINT_STREAM = (int(reference) for reference in Reference)
 
 
@@ -41,7 +60,13 @@ def is_guided(state: State) -> bool:
 @inlined
 def is_streamed(state: State) -> bool:
     """True while the arm follows a stream."""
-    return int(state.reference) == JOINT_STREAM
+    return _IS_STREAM[int(state.reference)]
+
+
+@inlined
+def moves_joints(state: State) -> bool:
+    """True if the reference in force is a desired motion of the joints."""
+    return _MOVES_JOINTS[int(state.reference)]
 
 
 @inlined
@@ -72,9 +97,10 @@ def desired_motion(
         dt: time since the last step [s].
         predicted: True while no state comes.
     """
-    if is_streamed(state):
+    reference = int(state.reference)
+    if reference == JOINT_STREAM:
         return follow_stream(settings, state, t, dt, predicted)
-    if is_guided(state):
+    if reference == HAND:
         _rest(state)
     else:
         _follow_trajectory(arm, state, s)

@@ -35,7 +35,6 @@ from rnea_control.control.layout import Arm, Settings, SettingsStack, State
 from rnea_control.control.motion import Act, ToleranceRows, check, violated_position
 from rnea_control.control.references import (
     HAND,
-    JOINT_STREAM,
     TRAJECTORY,
     desired_motion,
     is_guided,
@@ -279,22 +278,38 @@ _step, _watch = linked(step), linked(motion_watch.watch)
 
 
 @inlined
+def _begin_law(state: State) -> None:
+    """The torque of the law before fades out, and its integral ends, as its unit may be another."""
+    state.blend_start = math.nan
+    state.integral[:] = 0.0
+
+
+@inlined
+def _refer_to(settings: Settings, state: State, reference: int) -> None:
+    """Changes to another reference, and to its law."""
+    before = law_in_force(settings, state)
+    state.reference = reference
+    if law_in_force(settings, state) != before:
+        _begin_law(state)
+
+
+@inlined
 def _leave_stream(arm: Arm, settings: Settings, state: State) -> None:
     """Brakes straight on from the desired motion of a stream. The stream begins again after a pause
     only."""
     arm.stream_waits = True
-    state.reference = TRAJECTORY
+    _refer_to(settings, state, TRAJECTORY)
     brake_straight(arm, settings, state, state.desired_position, state.desired_velocity)
 
 
 @inlined
-def begin_stream(arrays: StepArrays, t: float) -> None:
-    """Follows a stream of targets from time `t` [s] on; ends the motion."""
+def begin_stream(arrays: StepArrays, reference: int, t: float) -> None:
+    """Follows a stream of targets, a row of `Reference`, from time `t` [s] on; ends the motion."""
     arm, state = arrays.arm[0], arrays.state
     end_motion(arm, state, arrays.findings, layout.STREAM_BEGAN)
     if state.last_trajectory_time >= state.path_end:
         settle(state)
-    state.reference = JOINT_STREAM
+    _refer_to(arrays.settings[arm.braced], state, reference)
     state.path_end, state.unscaled_until = math.inf, -math.inf
     state.stream_step = 0.0
     for j in range(state.shape[1]):  # joints without a target stay
@@ -309,7 +324,7 @@ def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
     state.last_trajectory_time = t - state.behind
     if is_streamed(state):
         arm.stream_waits = True
-    state.reference = resting_reference(settings)
+    _refer_to(settings, state, resting_reference(settings))
     state.saturated_since[:] = 0.0
     state.smooth_velocity_error[:] = 0.0
     belief.believe(state)
@@ -394,7 +409,7 @@ def emergency_stop(arrays: StepArrays) -> None:
     guided = is_guided(state)
     if only_a_hand_moves(settings[arm.braced]):
         arm.braced = 1
-        state.reference = TRAJECTORY
+        _refer_to(settings[1], state, TRAJECTORY)
     if arm.watch == motion_watch.FREE:
         arm.watch = motion_watch.STOPPED
     end_motion(arm, state, arrays.findings, layout.STOPPED)
@@ -477,13 +492,6 @@ def _copy(rows: Matrix, into: Matrix) -> None:
 
 
 @inlined
-def _begin_law(state: State) -> None:
-    """The torque of the law before fades out, and its integral ends, as its unit may be another."""
-    state.blend_start = math.nan
-    state.integral[:] = 0.0
-
-
-@inlined
 def serve(arrays: StepArrays, asked: RequestArrays) -> None:
     """Carries out a request."""
     arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
@@ -503,7 +511,7 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
         catch(arm, in_force, state, request.now, measured[0], measured[1])
         arrest.begin_from(in_force, state, request.now, measured[1])
     elif kind == GUIDE:
-        state.reference = HAND
+        _refer_to(in_force, state, HAND)
     elif kind == ADOPT:
         if s >= state.path_end:
             settle(state)  # a stop leaves it at full speed
@@ -513,10 +521,10 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
         state.pause_delay = 0.0
         arm.motion = request.motion
     elif kind == CHANGE:
-        before = law_in_force(in_force)
+        before = law_in_force(in_force, state)
         for which in range(2):
             _copy(asked.settings[which], settings[which])
-        if law_in_force(settings[arm.braced]) != before:
+        if law_in_force(settings[arm.braced], state) != before:
             _begin_law(state)
         arm.bodies_at = request.bodies_at
         if request.new_model:

@@ -14,7 +14,7 @@ from rnea_control.array_types import RecordArray, Vector
 from rnea_control.control.feedback import shortest_way
 from rnea_control.control.joint_stream import LONGEST_SPAN, carried
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.references import is_streamed
+from rnea_control.control.references import JOINT_STREAM, is_streamed
 from rnea_control.control.step import StepArrays, begin_stream
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -164,7 +164,7 @@ def take(
         return TOO_FAR
     begins = not is_streamed(state)
     if begins:
-        begin_stream(arrays, t)
+        begin_stream(arrays, JOINT_STREAM, t)
     resumes = begins or not t - state.stream_at <= settings.stream_timeout
     stamped = 0.0 <= age <= settings.stream_timeout
     at = t - age if stamped else t

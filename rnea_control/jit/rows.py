@@ -7,9 +7,10 @@ A subclass of `Rows` declares the rows of a float64 array that has a column for 
         position: Vector  # of each joint [rad] or [m]
         friction: Matrix = rows(3)  # several rows
         time: float  # of the arm [s]
+        pose: Vector = numbers(7)  # of the arm: position [m] and quaternion
 
 An instance is the array. `state.position` is a view of its row, `state.time` the number in the
-first entry of its row. A kernel has the class name in its signature, `State`, and reads the same
+first entry of its row, and `state.pose` a view of seven numbers. A kernel has the class name in its signature, `State`, and reads the same
 names from its argument. `StateStack` is an array of such arrays: `stack[i]` is a `State`.
 
 The names cost nothing: a kernel contains the address of the row, as for `array[3]`.
@@ -40,15 +41,16 @@ from numba.extending import (
 R = TypeVar("R", bound="Rows")
 
 NUMBER, ROW, BLOCK = "float", "Vector", "Matrix"
+NUMBERS = "numbers"  # a vector of a fixed size
 STACK = "Stack"  # end of the name of an array of such arrays
 
 
 class Field(NamedTuple):
     """Where a quantity is."""
 
-    kind: str  # NUMBER, ROW or BLOCK
+    kind: str  # NUMBER, ROW, BLOCK or NUMBERS
     first: int  # row
-    height: int  # number of its rows
+    height: int  # number of its rows; of NUMBERS also their count, which fits for a single joint
 
 
 def rows(count: int) -> Any:
@@ -77,6 +79,8 @@ class Rows(np.ndarray):
                     f"'{NUMBER}', '{ROW}' and '{BLOCK}', with annotations as strings"
                 )
             rows = cls.__dict__[name] if kind == BLOCK else 1
+            if isinstance(declared := cls.__dict__.get(name), np.ndarray):
+                kind, rows = NUMBERS, len(declared)
             field = cls.fields[name] = Field(kind, cls.count, rows)
             cls.count += field.height
             setattr(cls, name, _property(name, field))
@@ -103,7 +107,12 @@ ROWS: dict[str, type[Rows]] = {}  # by the names of the classes
 
 def _property(name: str, field: Field) -> Any:
     kind, first, height = field
-    where = slice(first, first + height) if kind == BLOCK else first
+    where = slice(first, first + height) if kind in (BLOCK, NUMBERS) else first
+
+    def of_arm(rows: np.ndarray) -> np.ndarray:
+        """The numbers in the first of the rows."""
+        block = rows.view(np.ndarray)[..., where, :]
+        return block.reshape(*block.shape[:-2], -1)[..., :height]
 
     def number(rows: Rows) -> float:
         return rows.item(first, 0)
@@ -113,17 +122,22 @@ def _property(name: str, field: Field) -> Any:
         if name in made:
             return made[name]
         owner: Any = rows.base
-        if type(owner) is not np.ndarray or _layout(owner) != _layout(rows):
-            return rows[..., where, :].view(np.ndarray)
-        # As `zeros` makes it. A view of `rows` itself would be a reference cycle.
-        made[name] = owner[..., where, :]
-        return made[name]
+        lasting = type(owner) is np.ndarray and _layout(owner) == _layout(rows)
+        # `zeros` makes it so. A view of `rows` itself would be a reference cycle.
+        array = owner if lasting else rows
+        part = of_arm(array) if kind == NUMBERS else array[..., where, :].view(np.ndarray)
+        if lasting:
+            made[name] = part
+        return part
 
     def set_number(rows: Rows, value: float) -> None:
         rows[first, 0] = value
 
     def fill(rows: Rows, value: Any) -> None:
-        rows[..., where, :] = value
+        if kind == NUMBERS:
+            view(rows)[...] = value
+        else:
+            rows[..., where, :] = value
 
     return property(number, set_number) if kind == NUMBER else property(view, fill)
 
@@ -219,11 +233,14 @@ def with_names(kind: Any) -> Any:
         part_type = array.part(ndim=2 if field.kind == BLOCK else 1)
         part = context.make_array(part_type)(context, builder)
         word = joints.type
-        shape = [word(field.height), joints] if field.kind == BLOCK else [joints]
-        size = rows.itemsize
-        strides = [builder.mul(size, joints), size] if field.kind == BLOCK else [size]
-        part.data, part.itemsize = address, size
-        part.nitems = builder.mul(word(field.height), joints)
+        height, size = word(field.height), rows.itemsize
+        shape, strides, count = [joints], [size], joints
+        if field.kind == BLOCK:
+            shape, strides = [height, joints], [builder.mul(size, joints), size]
+            count = builder.mul(height, joints)
+        elif field.kind == NUMBERS:
+            shape, count = [height], height
+        part.data, part.itemsize, part.nitems = address, size, count
         part.shape = cgutils.pack_array(builder, shape)
         part.strides = cgutils.pack_array(builder, strides)
         part.meminfo, part.parent = rows.meminfo, rows.parent
@@ -234,7 +251,7 @@ def with_names(kind: Any) -> Any:
         array, value_type = of_call.args
         field = array.rows.fields[name]
         if field.kind != NUMBER:
-            raise TypeError(f"{name} has an entry for each joint: assign to {name}[:]")
+            raise TypeError(f"{name} has several entries: assign to {name}[:]")
         rows = context.make_array(array)(context, builder, values[0])
         number = context.cast(builder, values[1], value_type, types.float64)
         builder.store(number, _address(builder, rows, field)[0])

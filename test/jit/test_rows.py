@@ -14,6 +14,7 @@ from rnea_control.jit.compilation import address
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import linked
+from rnea_control.jit.record import numbers
 from rnea_control.jit.rows import Rows, row_layouts, rows, rows_at
 
 JOINTS = 3
@@ -37,6 +38,15 @@ class Other(Rows):
     friction: Matrix = rows(2)
 
 
+class Tool(Rows):
+    """A vector of a fixed size beside rows."""
+
+    before: Vector
+    pose: Vector = numbers(7)
+    after: float
+
+
+ToolStack = Tool
 MotionStack = Motion
 motion_at = rows_at(Motion)
 
@@ -77,6 +87,15 @@ def advance_there(code: int, where: int, joints: int, dt: float) -> float:
     return _advance(code, (motion, dt))
 
 
+@kernel()
+def shift(tools: ToolStack, which: int) -> float:
+    tool = tools[which]
+    for k in range(tool.pose.shape[0]):
+        tool.pose[k] += k
+    tool.pose[:3] = tool.after
+    return tool.pose[6]
+
+
 def a_motion() -> Motion:
     motion = Motion.zeros(JOINTS)
     motion[:] = np.arange(motion.size).reshape(motion.shape)
@@ -113,6 +132,20 @@ def test_names_are_views_and_numbers() -> None:
     stack = Motion.zeros(JOINTS, 2)
     stack.velocity[:] = [[1.0] * JOINTS, [2.0] * JOINTS]
     assert stack[1].velocity.tolist() == [2.0] * JOINTS and stack[0].velocity[0] == 1.0
+
+
+@pytest.mark.parametrize("joints", [1, 3, 9])
+def test_vector_of_a_fixed_size(joints: int) -> None:
+    tools = Tool.zeros(joints, 2)
+    tools.before[:], tools[1].after = 5.0, 2.0
+    tools[1].pose = np.arange(7.0)
+    assert tools.pose.shape == (2, 7) and tools[1].pose.tolist() == list(range(7))
+    assert shift(tools, 1) == 12.0
+    assert tools[1].pose.tolist() == [2.0, 2.0, 2.0, 6.0, 8.0, 10.0, 12.0]
+    assert not tools[0].pose.any() and (tools.before == 5.0).all() and tools[1].after == 2.0
+    tool = Tool.zeros(joints)
+    tool.pose[6] = 4.0
+    assert tool.pose.base is not None and tool.copy().pose[6] == 4.0 and Tool.count == 9
 
 
 def test_other_annotations_are_refused() -> None:
