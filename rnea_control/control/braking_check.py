@@ -27,9 +27,9 @@ from rnea_control.array_types import FloatArray, Matrix
 from rnea_control.control import layout, motion_watch, step
 from rnea_control.control.arrest import SLOW
 from rnea_control.control.controller import Controller
-from rnea_control.control.laws import robot_of
 from rnea_control.control.layout import Arm, Settings
 from rnea_control.control.motion import Act, ending
+from rnea_control.control.robot import robot_of
 from rnea_control.control.settings import ControllerSettings, SafetySettings, reference_speed
 from rnea_control.control.step import StepArrays
 from rnea_control.control.stopping import LONGEST_HALT
@@ -84,7 +84,8 @@ def _move(arm: Arm, settings: Settings, simulated: Matrix, h: float) -> None:
     """Moves the simulated arm on by `h` [s] with the torques in row _APPLIED. Omits friction, which
     would help the braking."""
     nv = simulated.shape[1]
-    bodies, memory, matrix = robot_of(arm, nv)
+    robot = robot_of(arm, nv)
+    bodies, memory, matrix = robot.bodies, robot.memory, robot.matrix
     q, v, a = simulated[_POSITION], simulated[_VELOCITY], simulated[_ACCELERATION]
     steps = max(math.ceil(h / INTEGRATION_STEP - 1e-6), 1)
     for _ in range(steps):

@@ -152,7 +152,8 @@ def torque_terms(
     the desired acceleration; the part that the errors add is feedback. Gravity that the hardware
     compensates is left out.
     """
-    law, rows, nv = settings.control_law, state.rows, model.nv
+    rows, nv = state.rows, model.nv
+    law = settings.law_of(Reference(int(rows.reference)))
     terms = np.zeros((len(TERMS), nv))
     of_gravity, of_coriolis, of_inertia, of_friction, of_feedback, external = terms
     if law.model is not Model.none:

@@ -5,8 +5,9 @@ With the errors e = q_d - q (the shortest way round for continuous joints) and d
     u = Kp e + Kd de + integral of Ki e
 
 The desired motion is that of a dead time after the measurement, and the measured state is predicted
-for that moment with the desired acceleration. Where a hand guides the arm, the desired position is
-the measured one, and the feedback a part of the velocity gain.
+for that moment with the desired acceleration. Where the joints have no desired motion, the desired
+position is the measured one; where a hand guides the arm, the feedback is a part of the velocity
+gain.
 
 While no state comes, the errors go on from those of the last state: the velocity error decays, and
 the position error changes by its integral,
@@ -23,7 +24,7 @@ import math
 from rnea_control.array_types import Vector
 from rnea_control.control.laws import feeds_back_acceleration
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.references import is_guided
+from rnea_control.control.references import is_guided, moves_joints
 from rnea_control.jit.inlining import inlined
 
 PREDICTED_DECAY = 10.0  # decay rate of the velocity error while states are missing [1/s]
@@ -47,13 +48,13 @@ def update_feedback(
     `dt` is the time since the last tick, [s]. If the arm is `stopped` and pushed out of its place,
     its feedback does not grow beyond that of `max_position_errors`.
     """
-    guided = is_guided(state)
+    guided, yields = is_guided(state), not moves_joints(state)
     ahead = settings.dead_time
     for j in range(q.shape[0]):
         change = ahead * state.desired_acceleration[j]
         state.predicted_position[j] = q[j] + ahead * (v[j] + 0.5 * change)
         state.predicted_velocity[j] = v[j] + change
-        if guided:
+        if yields:
             state.desired_position[j] = state.predicted_position[j]
         e = state.desired_position[j] - state.predicted_position[j]
         e = shortest_way(settings, j, e)
@@ -82,11 +83,11 @@ def update_feedback(
 def predict_state(settings: Settings, state: State, q: Vector, v: Vector, dt: float) -> None:
     """Predicts the errors of the last state `dt` [s] later, and fills `q`, `v` and the feedback
     from them."""
-    guided = is_guided(state)
+    yields = not moves_joints(state)
     decay = math.exp(-PREDICTED_DECAY * dt)
     accelerating = feeds_back_acceleration(settings, state)
     for j in range(q.shape[0]):
-        if guided:  # the arm comes to rest at about its last measured position
+        if yields:  # the arm comes to rest at about its last measured position
             state.desired_position[j] = state.last_position[j]
         de = state.velocity_error[j]
         state.position_error[j] += de * (1.0 - decay) / PREDICTED_DECAY

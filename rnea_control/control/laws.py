@@ -12,6 +12,9 @@ A wrist whose model lacks its rotor inertia has hardly any feedback under comput
 feedback is an acceleration. A least inertia f of a joint's feedback gives the joint as much as an
 inertia f would have: max(0, f - M_jj) u is added.
 
+The laws of task space move the tip (task_space.py), with its desired pose x_d, the error e of the
+pose, and the desired position q_n in the motions that leave the tip where it is, with torque tau_n.
+
 While no state comes, the law is computed_torque on a predicted state.
 """
 
@@ -20,17 +23,16 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from rnea_control.array_types import FloatArray, Vector
-from rnea_control.control.layout import Arm, Settings, State
-from rnea_control.control.references import HAND, Reference
+from rnea_control.array_types import Vector
+from rnea_control.control import task_space
+from rnea_control.control.layout import Settings, State
+from rnea_control.control.references import HAND, Reference, is_of_task
+from rnea_control.control.robot import Robot
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
 from rnea_control.jit.inlining import inlined, shared
-from rnea_control.jit.linking import array_at
-
-# The bodies of a model; memory and matrix, shape (nv, nv), of a workspace: both are overwritten.
-Robot = tuple[FloatArray, FloatArray, FloatArray]
+from rnea_control.spatial.symmetric import SIZE
 
 
 class Model(IntEnum):
@@ -93,6 +95,17 @@ class ControlLaw(IntEnum):
         "PD with gravity compensation: needs only the masses of the model",
     )
 
+    cartesian_impedance = (
+        *((Reference.pose_stream,), Model.measured, Friction.desired, False),
+        "RNEA(q, v, 0) + J^T (K e + D (x'_d - J v) + W) + (1 - J^T Jbar^T) tau_n",
+        "a tip that yields: the same damping ratio in all directions, for any arm",
+    )
+    task_computed_torque = (
+        *((Reference.pose_stream,), Model.measured, Friction.desired, True),
+        "RNEA(q, v, Jbar (x''_d + p e + d e' - J' v) + (1 - Jbar J) a_n)",
+        "a tip that follows exactly: the same bandwidth fits any arm",
+    )
+
     references: tuple[Reference, ...]
     model: Model
     friction: Friction
@@ -113,6 +126,9 @@ class ControlLaw(IntEnum):
         return Reference.trajectory in self.references
 
 
+JOINT_LAWS = tuple(law for law in ControlLaw if not law.references[0].of_task)
+TASK_LAWS = tuple(law for law in ControlLaw if law.references[0].of_task)
+
 # The rows for kernels, by the numbers of the laws.
 _RESTING_REFERENCE = tuple(int(law.references[0]) for law in ControlLaw)
 _USES_MODEL = tuple(law.model is not Model.none for law in ControlLaw)
@@ -121,6 +137,8 @@ _COMPUTED_TORQUE = int(ControlLaw.computed_torque)
 _FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
 _GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
 _PD_GRAVITY = int(ControlLaw.pd_gravity)
+_CARTESIAN_IMPEDANCE = int(ControlLaw.cartesian_impedance)
+_TASK_COMPUTED_TORQUE = int(ControlLaw.task_computed_torque)
 
 
 def markdown() -> str:
@@ -137,6 +155,8 @@ def law_in_force(settings: Settings, state: State) -> int:
     References of joints have the `control_law` of the settings, which is computed_torque while the
     arm is braced. A reference with a law of its own is a case here, with its field of `Settings`.
     """
+    if is_of_task(state):
+        return int(settings.task_law)
     return int(settings.joint_law)
 
 
@@ -165,19 +185,10 @@ def feeds_back_acceleration(settings: Settings, state: State) -> bool:
 
 
 @inlined
-def robot_of(arm: Arm, nv: int) -> Robot:
-    """The model's bodies; memory and matrix of the workspace; `arm`: see layout.py."""
-    bodies = array_at(arm.bodies_at, (arm.body_count, arm.body_size))
-    memory_shape = arm.memory_rows, arm.memory_columns
-    memory = array_at(arm.memory_at, memory_shape)
-    return bodies, memory, array_at(arm.matrix_at, (nv, nv))
-
-
-@inlined
 def gravity_torque(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
     """Fills `gravity_torque` with the commands that hold the arm: zeros if the hardware adds the
     gravity torque, or the law uses no model."""
-    bodies, memory, _ = robot
+    bodies, memory = robot.bodies, robot.memory
     if settings.hardware_adds_gravity != 0.0 or not uses_model(settings, state):
         state.gravity_torque[:] = 0.0
         return
@@ -198,7 +209,7 @@ def _evaluate_at(state: State, q: Vector, v: Vector) -> None:
 @shared
 def _inverse_dynamics(robot: Robot, state: State, q: Vector, v: Vector, a: Vector) -> None:
     """RNEA(q, v, a)."""
-    bodies, memory, _ = robot
+    bodies, memory = robot.bodies, robot.memory
     _evaluate_at(state, q, v)
     outward_pass(bodies, memory, q, v, a)
     inward_pass(bodies, memory, state.torque)
@@ -208,7 +219,7 @@ def _inverse_dynamics(robot: Robot, state: State, q: Vector, v: Vector, a: Vecto
 @shared
 def _gravity(robot: Robot, state: State, q: Vector) -> None:
     """g(q)."""
-    bodies, memory, _ = robot
+    bodies, memory = robot.bodies, robot.memory
     for j in range(q.shape[0]):
         state.model_position[j], state.model_velocity[j] = q[j], 0.0
     gravity_outward_pass(bodies, memory, q)
@@ -237,7 +248,7 @@ def _add_feedback_inertia(robot: Robot, settings: Settings, state: State, q: Vec
         wanted |= settings.feedback_inertia[j] > 0.0
     if not wanted:
         return
-    bodies, memory, matrix = robot
+    bodies, memory, matrix = robot.bodies, robot.memory, robot.matrix
     mass_matrix(bodies, memory, q, matrix)
     for j in range(q.shape[0]):
         lacking = max(settings.feedback_inertia[j] - matrix[j, j], 0.0)
@@ -297,6 +308,46 @@ def _gravity_compensation(
 
 
 @inlined
+def _find_desired_velocity(robot: Robot, state: State) -> None:
+    """Fills in the velocity of the joints that moves the tip with its desired twist."""
+    for r in range(SIZE):
+        state.coordinates[r] = state.desired_twist[r]
+    task_space.consistent_inverse(robot, state, state.coordinates, state.desired_velocity)
+
+
+@shared
+def _cartesian_impedance(
+    robot: Robot, settings: Settings, state: State, q: Vector, v: Vector
+) -> None:
+    """tau = RNEA(q, v, 0) + J^T (K e + D (x'_d - J v) + W) + (1 - J^T Jbar^T) tau_n."""
+    task_space.observe_tip(robot, settings, state, q, v)
+    task_space.find_error(settings, state)
+    task_space.find_wrench(settings, state)
+    state.model_acceleration[:] = 0.0
+    _inverse_dynamics(robot, state, q, v, state.model_acceleration)
+    task_space.add_impedance_torque(robot, settings, state, v)
+    task_space.find_null_torque(robot, settings, state, q, v)
+    task_space.add_null_torque(robot, state)
+    _find_desired_velocity(robot, state)
+    _add_friction(settings, state, state.desired_velocity)
+
+
+@shared
+def _task_computed_torque(
+    robot: Robot, settings: Settings, state: State, q: Vector, v: Vector
+) -> None:
+    """tau = RNEA(q, v, Jbar (x''_d + p e + d e' - J' v) + (1 - Jbar J) a_n)."""
+    task_space.observe_tip(robot, settings, state, q, v)
+    task_space.find_error(settings, state)
+    task_space.find_null_torque(robot, settings, state, q, v)
+    a = state.model_acceleration
+    task_space.accelerate_tip(robot, settings, state, q, v, a)
+    _inverse_dynamics(robot, state, q, v, a)
+    _find_desired_velocity(robot, state)
+    _add_friction(settings, state, state.desired_velocity)
+
+
+@inlined
 def _keep_integral(settings: Settings, state: State) -> None:
     """Adds the integral of a law whose feedback is a torque, while computed_torque replaces it."""
     if not (feeds_back_acceleration(settings, state) or only_a_hand_moves(settings)):
@@ -318,12 +369,16 @@ def control_torque(
         _pd_gravity(robot, settings, state, q, v)
     elif law == _GRAVITY_COMPENSATION:
         _gravity_compensation(robot, settings, state, q, v)
+    elif law == _CARTESIAN_IMPEDANCE:
+        _cartesian_impedance(robot, settings, state, q, v)
+    elif law == _TASK_COMPUTED_TORQUE:
+        _task_computed_torque(robot, settings, state, q, v)
     else:
         _pd(state)
     if predicted:
         _keep_integral(settings, state)
     if settings.hardware_adds_gravity != 0.0 and (predicted or uses_model(settings, state)):
-        bodies, memory, _ = robot
+        bodies, memory = robot.bodies, robot.memory
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state.gravity_torque)
         for j in range(q.shape[0]):

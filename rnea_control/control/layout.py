@@ -7,7 +7,7 @@ Rows have a column for each joint.
 from __future__ import annotations
 
 from rnea_control.array_types import Matrix, Vector
-from rnea_control.jit.record import Record
+from rnea_control.jit.record import Record, numbers
 from rnea_control.jit.rows import Rows, rows
 
 
@@ -43,6 +43,23 @@ class Settings(Rows):
     stream_max_jerk: Vector  # infinity is no bound
     stream_max_distance: Vector  # distance of a target from the desired position [rad] or [m]
 
+    # Task space (task_space.py, pose_stream.py). Six numbers are of the x, y and z directions and
+    # rotations in the root link's frame, two numbers are of all directions and all rotations.
+    task_law: float  # number of the law of references of poses
+    task_link: float  # row of the tip among the links of the model
+    task_stiffness: Vector = numbers(6)  # [N/m], [Nm/rad]
+    task_damping_ratio: float
+    task_error_clip: Vector = numbers(2)  # [m], [rad]
+    task_max_force: Vector = numbers(2)  # [N], [Nm]
+    task_max_power: float  # [W]
+    task_bandwidth: float  # [rad/s]
+    task_max_velocity: Vector = numbers(2)  # [m/s], [rad/s]
+    task_max_acceleration: Vector = numbers(2)  # [m/s^2], [rad/s^2]
+    task_max_distance: Vector = numbers(2)  # [m], [rad]
+    task_box: Vector = numbers(6)  # lower, then upper bounds of the tip's position [m]
+    nullspace_stiffness: float  # [Nm/rad] or [N/m]
+    nullspace_weight: Vector
+
     # Bounds of the motion, see motion_watch.py; infinity is none.
     max_velocity: float
     max_velocity_error: float
@@ -69,6 +86,8 @@ class Settings(Rows):
 
 SettingsStack = Settings  # settings of the controller, and settings that hold any arm
 
+# Parameters of the entries of `task_stiffness`.
+STIFFNESSES = tuple(f"task.k_{way}_{axis}" for way in ("pos", "rot") for axis in "xyz")
 # Rows of the settings that are parameters, unchanged; the step reads no other parameter.
 PARAMETERS = {
     "p_gain": "gains.<joint>.p",
@@ -96,6 +115,17 @@ PARAMETERS = {
     "stream_max_acceleration": "stream.max_acceleration.<joint>",
     "stream_max_jerk": "stream.max_jerk.<joint>",
     "stream_max_distance": "stream.max_distance",
+    "task_damping_ratio": "task.damping_ratio",
+    "task_error_clip": "task.error_clip",
+    "task_max_force": "task.max_force",
+    "task_max_power": "task.max_power",
+    "task_bandwidth": "task.bandwidth",
+    "task_max_velocity": "task.max_velocity",
+    "task_max_acceleration": "task.max_acceleration",
+    "task_max_distance": "task.max_distance",
+    "task_box": "task.box",
+    "nullspace_stiffness": "nullspace.stiffness",
+    "nullspace_weight": "nullspace.weights.<joint>",
     "max_velocity": "motion_bounds.velocity",
     "max_velocity_error": "motion_bounds.velocity_error",
     "max_driving_torque": "motion_bounds.driving_torque",
@@ -159,6 +189,37 @@ class State(Desired):
     target_span: Vector  # [s]
     stream_at: float  # time of the last targets [s]
     stream_step: float  # time for which the last accelerations were chosen [s]
+
+    # The pose stream (pose_stream.py). A pose is position [m] and quaternion in the root link's
+    # frame, a twist linear [m/s] and angular [rad/s] velocity.
+    desired_pose: Vector = numbers(7)
+    desired_twist: Vector = numbers(6)
+    desired_twist_rate: Vector = numbers(6)  # [m/s^2], [rad/s^2]
+    target_pose: Vector = numbers(7)
+    target_twist: Vector = numbers(6)
+    pose_at: float  # time of the target pose [s]
+    pose_span: float  # time for which the target is carried on by its twist [s]
+    posture: Vector  # desired position in the motions that leave the tip where it is
+
+    # Task space (task_space.py), for the state that the torque is computed for.
+    pose: Vector = numbers(7)
+    twist: Vector = numbers(6)
+    task_error: Vector = numbers(6)  # way to the desired pose, and rotation vector [m], [rad]
+    wrench: Vector = numbers(6)  # of the stiffness and of the target wrench [N], [Nm]
+    target_wrench: Vector = numbers(6)  # [N], [Nm]
+    stiffness: Vector = numbers(6)  # stiffness in force [N/m], [Nm/rad]
+    jacobian: Matrix = rows(6)  # linear, then angular velocity of the tip
+    basis: Matrix = rows(6)  # Q^T
+    factor: Vector = numbers(36)  # R
+    inverse_inertia: Vector = numbers(36)  # regularized, as its Cholesky factor
+    regularization: float  # addition to the inverse inertia; 0 away from singularities
+    condition: float  # condition number of the Jacobian; 1 where it is below 17
+    singular_rate: float  # rate of its smallest singular value, times the value
+    modes: Vector = numbers(36)  # eigenvectors of the stiffness, scaled by the inertia
+    scaled_stiffness: Vector = numbers(36)
+    work: Vector = numbers(36)  # scratch memory
+    coordinates: Vector = numbers(6)  # scratch memory
+    null_torque: Vector  # [Nm] or [N]
 
     # The motion (motion.py).
     start_time: float
@@ -271,6 +332,8 @@ class Arm(Record):
     memory_rows: int = 0
     memory_columns: int = 0
     matrix_at: int = 0
+    links_at: int = 0
+    link_count: int = 0
 
     # The trajectory that is followed (trajectory.py).
     starts_at: int = 0

@@ -30,8 +30,8 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import Vector
-from rnea_control.control.laws import Robot
 from rnea_control.control.layout import Settings, State
+from rnea_control.control.robot import Robot
 from rnea_control.dynamics.energy_and_momentum import momentum_passes
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.jit.inlining import inlined
@@ -50,7 +50,7 @@ def observe(
     anew. Performs no allocation.
 
     Args:
-        robot: the bodies of the model, memory and matrix of a workspace; these are overwritten.
+        robot: the model and its workspace, which is overwritten.
         settings, state: see layout.py.
         t: time of the measurement [s].
         q, v: measured positions and velocities, finite, shape (nv,), [rad] or [m], and per second.
@@ -61,7 +61,7 @@ def observe(
     h = t - state.observed_at
     if h == 0.0:
         return h
-    bodies, memory, _ = robot
+    bodies, memory = robot.bodies, robot.memory
     momentum, rate = state.next_momentum, state.next_rate
     gravity_share = 1.0 - settings.hardware_adds_gravity
     momentum_passes(bodies, memory, q, v, gravity_share, momentum, rate)

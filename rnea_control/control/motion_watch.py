@@ -25,9 +25,10 @@ import math
 from rnea_control.array_types import Vector
 from rnea_control.control import arrest, layout, momentum_observer, unrest
 from rnea_control.control.feedback import shortest_way
-from rnea_control.control.laws import robot_of, uses_model
+from rnea_control.control.laws import uses_model
 from rnea_control.control.layout import Arm, Settings, State
-from rnea_control.control.references import is_guided
+from rnea_control.control.references import moves_joints
+from rnea_control.control.robot import robot_of
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import array_at
@@ -188,10 +189,10 @@ def _surely(state: State, j: int) -> float:
 
 
 @inlined
-def _driven(settings: Settings, state: State, guided: bool) -> int:
+def _driven(settings: Settings, state: State, yields: bool) -> int:
     """Checks bounds 4 and 5: something drives the arm."""
     power, strongest, most = 0.0, 0, 0.0
-    factor = HAND_FACTOR if guided else 1.0
+    factor = HAND_FACTOR if yields else 1.0
     for j in range(state.shape[1]):
         residual = _surely(state, j)
         velocity = arrest.smooth_velocity(state, j)
@@ -204,7 +205,7 @@ def _driven(settings: Settings, state: State, guided: bool) -> int:
         if moves and part > 0.0 and abs(residual) > bound:
             _note(state, j, residual, bound)
             return layout.DRIVEN
-    if not guided and power > settings.max_driving_power:
+    if not yields and power > settings.max_driving_power:
         _note(state, strongest, power, settings.max_driving_power)
         return layout.POWERED
     return layout.UNDER_WAY
@@ -237,9 +238,9 @@ def _violated(arm: Arm, settings: Settings, state: State) -> int:
     found = _unmodeled(settings, state)
     if found != layout.UNDER_WAY or not uses_model(settings, state):
         return found
-    guided = is_guided(state)
-    found = _driven(settings, state, guided)
-    if found == layout.UNDER_WAY and arm.watch == FREE and not guided:
+    yields = not moves_joints(state)
+    found = _driven(settings, state, yields)
+    if found == layout.UNDER_WAY and arm.watch == FREE and not yields:
         found = _touched(settings, state)
     suspected, arm.suspected = arm.suspected, found != layout.UNDER_WAY
     return found if suspected else layout.UNDER_WAY

@@ -25,9 +25,9 @@ import math
 
 from rnea_control.array_types import Vector
 from rnea_control.control.arrest import RELEASE_TIME
-from rnea_control.control.laws import Robot
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.references import is_guided
+from rnea_control.control.references import moves_joints
+from rnea_control.control.robot import Robot
 from rnea_control.dynamics.crba import felt_inertias
 from rnea_control.jit.inlining import inlined
 
@@ -55,14 +55,14 @@ def limit_acceleration(settings: Settings, state: State, q: Vector, v: Vector, d
     """Fills `limit_acceleration`, stages 1 and 2; returns True if a joint is beyond a limit."""
     found = False
     stiffness = settings.limit_stiffness
-    guided = is_guided(state)
+    yields = not moves_joints(state)
     for j in range(q.shape[0]):
         acceleration = 0.0
         upper, lower = settings.soft_upper[j], settings.soft_lower[j]
         margin = settings.margin[j]
         if (q[j] > upper or q[j] < lower) and margin > 0.0:
             outward, inward = v[j], v[j]
-            if not guided:
+            if not yields:
                 desired, rate = state.desired_position[j], state.desired_velocity[j]
                 if desired > upper:
                     upper, outward = desired, v[j] - max(rate, 0.0)
@@ -108,7 +108,7 @@ def add_limit_torques(
     robot: Robot, settings: Settings, state: State, q: Vector, v: Vector, dt: float
 ) -> None:
     """Adds to `torque` the torques for `limit_acceleration`."""
-    bodies, memory, matrix = robot
+    bodies, memory, matrix = robot.bodies, robot.memory, robot.matrix
     held, free = state.held_inertia, state.free_inertia
     felt_inertias(bodies, memory, q, matrix, held, free)
     damping = 2.0 * math.sqrt(settings.limit_stiffness)

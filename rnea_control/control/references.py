@@ -14,6 +14,7 @@ from typing import Any
 
 from rnea_control.control.joint_stream import follow_stream
 from rnea_control.control.layout import Arm, Settings, State
+from rnea_control.control.pose_stream import follow_poses
 from rnea_control.control.trajectory import path_of, sample, scale
 from rnea_control.jit.inlining import inlined
 
@@ -25,30 +26,35 @@ class Reference(IntEnum):
         is_stream: True for single targets that come one after the other.
         moves_joints: True for a desired motion of the joints. Otherwise the desired position is the
             measured one, and the arm yields to a hand or an obstacle.
+        of_task: True for a motion of the tip, by a law of task space.
     """
 
-    trajectory = False, True
+    trajectory = False, True, False
     """Polynomials of time: a trajectory of a goal or a message, a stop, or a position that is
     held."""
-    hand = False, False
+    hand = False, False, False
     """No desired motion: a hand guides the arm."""
-    joint_stream = True, True
+    joint_stream = True, True, False
     """Targets of joints, see joint_stream.py."""
+    pose_stream = True, False, True
+    """Target poses of the tip, see pose_stream.py."""
 
     is_stream: bool
     moves_joints: bool
+    of_task: bool
 
     def __new__(cls, *row: Any) -> Reference:
         reference = int.__new__(cls, len(cls.__members__))
         reference._value_ = len(cls.__members__)
-        reference.is_stream, reference.moves_joints = row
+        reference.is_stream, reference.moves_joints, reference.of_task = row
         return reference
 
 
 # The rows for kernels, by the numbers of the references.
 _IS_STREAM = tuple(reference.is_stream for reference in Reference)
 _MOVES_JOINTS = tuple(reference.moves_joints for reference in Reference)
-TRAJECTORY, HAND, JOINT_STREAM = (int(reference) for reference in Reference)
+_OF_TASK = tuple(reference.of_task for reference in Reference)
+TRAJECTORY, HAND, JOINT_STREAM, POSE_STREAM = (int(reference) for reference in Reference)
 
 
 @inlined
@@ -67,6 +73,12 @@ def is_streamed(state: State) -> bool:
 def moves_joints(state: State) -> bool:
     """True if the reference in force is a desired motion of the joints."""
     return _MOVES_JOINTS[int(state.reference)]
+
+
+@inlined
+def is_of_task(state: State) -> bool:
+    """True if the reference in force is a motion of the tip."""
+    return _OF_TASK[int(state.reference)]
 
 
 @inlined
@@ -100,6 +112,8 @@ def desired_motion(
     reference = int(state.reference)
     if reference == JOINT_STREAM:
         return follow_stream(settings, state, t, dt, predicted)
+    if reference == POSE_STREAM:
+        return follow_poses(settings, state, t, dt, predicted)
     if reference == HAND:
         _rest(state)
     else:

@@ -18,10 +18,11 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.control.laws import ControlLaw
+from rnea_control.control.laws import JOINT_LAWS, TASK_LAWS, ControlLaw
 from rnea_control.control.motion import END_SLACK, END_SLIDING_SLACK, Tolerances
+from rnea_control.control.references import Reference
 from rnea_control.dynamics import Workspace, crba, gravity
-from rnea_control.exceptions import ControllerError, ParameterError, listed
+from rnea_control.exceptions import ControllerError, ParameterError, listed, quoted
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import JOINT, Parameter
 from rnea_control.parameters.settings import Settings, row
@@ -177,6 +178,8 @@ class ControllerSettings(Settings):
 
     gains: Gains
     control_law: ControlLaw = ControlLaw.computed_torque  # see `rnea_control.control.laws`
+    task_law: ControlLaw = ControlLaw.cartesian_impedance  # law of references of poses
+    tip: str = row("task.tip", "")
     effort_limit_scale: float = row("effort_limit_scale", 1.0)
     hardware_compensates_gravity: bool = row("hardware_compensates_gravity", False)
     friction_compensation: bool = row("friction_compensation", False)
@@ -207,6 +210,10 @@ class ControllerSettings(Settings):
         """Rules for accepting, following and stopping trajectories."""
         return self.trajectories or TrajectorySettings.default(len(self.gains.p))
 
+    def law_of(self, reference: Reference) -> ControlLaw:
+        """Law that follows a reference."""
+        return self.task_law if reference.of_task else self.control_law
+
     def braced(self) -> ControllerSettings:
         """A copy with a law and gains that hold any arm."""
         return replace(
@@ -235,10 +242,13 @@ class ControllerSettings(Settings):
         Raises:
             ControllerError: a value that does not fit, or a control law that does not exist.
         """
-        if self.control_law not in tuple(ControlLaw):
-            raise ControllerError(
-                f"control_law is {self.control_law!r}; it must be one of the ControlLaw members"
-            )
+        for name, law, allowed in (
+            ("control_law", self.control_law, JOINT_LAWS),
+            ("task.control_law", self.task_law, TASK_LAWS),
+        ):
+            if law not in allowed:
+                names = ", ".join(each.name for each in allowed)
+                raise ControllerError(f"{name} is {law!r}; it must be the ControlLaw {names}")
         super().check(joint_names)
 
     def rows(self, model: RobotModel) -> layout.Settings:
@@ -247,9 +257,14 @@ class ControllerSettings(Settings):
         safety = self.safety or SafetySettings.none(model.nv)
         settings = replace(self, trajectories=self.rules, safety=safety)
         values = {each.name: value for each, value in settings.numbers()}
-        for name, parameter in layout.PARAMETERS.items():
+
+        def value_of(parameter: str) -> Any:
             default = ROWS[parameter].in_force(ROWS[parameter].default)
-            setattr(rows, name, values.get(parameter, default))
+            return values.get(parameter, default)
+
+        for name, parameter in layout.PARAMETERS.items():
+            setattr(rows, name, value_of(parameter))
+        rows.task_stiffness[:] = [value_of(parameter) for parameter in layout.STIFFNESSES]
         # The model decides the remaining rows.
         limit, rate = self._unscaled_effort_limit(model), rows.torque_rate_limit
         rate[:] = np.where(np.isnan(rate), limit / DEFAULT_TORQUE_RISE, rate)
@@ -266,6 +281,17 @@ class ControllerSettings(Settings):
         self._fill_stream(rows, model, limit)
         rows.continuous = model.continuous
         rows.joint_law, rows.check_jumps = self.control_law, safety.check_jumps
+        rows.task_law = self.task_law
+        tip = self.tip or model.child_links[-1]
+        if tip not in model.link_names:
+            links = listed(model.link_names)
+            raise ControllerError(f"task.tip is {quoted(tip)}; the robot has the links {links}")
+        rows.task_link = model.link_names.index(tip)
+        if not (rows.task_box[:3] < rows.task_box[3:]).all():
+            raise ControllerError(
+                f"task.box is {rows.task_box.tolist()}; each of the three lower bounds must be "
+                "below its upper bound"
+            )
         if self.friction_compensation:
             rows.friction = model.friction_parameters
         return rows

@@ -38,8 +38,11 @@ from rnea_control.control.references import (
     TRAJECTORY,
     desired_motion,
     is_guided,
+    is_of_task,
     is_streamed,
+    moves_joints,
 )
+from rnea_control.control.robot import robot_of
 from rnea_control.control.stopping import brake_along, brake_straight
 from rnea_control.control.trajectory import advance_scaling, follow, settle
 from rnea_control.jit.group import group
@@ -163,7 +166,8 @@ def _shaken(settings: Settings, state: State, dt: float) -> bool:
         limit, noise = settings.state_velocity_limit[j], state.velocity_noise[j]
         if math.isnan(noise):
             continue
-        share = SHAKING_REST if state.desired_velocity[j] == 0.0 else SHAKING_SPEED
+        rests = state.desired_velocity[j] == 0.0 and moves_joints(state)
+        share = SHAKING_REST if rests else SHAKING_SPEED
         fast = max(share * limit, NOISE_FACTOR * noise)
         error = state.velocity_error[j]
         count = max(state.reversals[j] - FORGOTTEN_REVERSALS * dt, 0.0)
@@ -252,7 +256,7 @@ def step(
         output_stage.release(settings, state, v, dt, tau, predicted)
         return layout.UNDER_WAY
     limited = output_stage.limit_acceleration(settings, state, q, v, dt)
-    robot = laws.robot_of(arm, nv)
+    robot = robot_of(arm, nv)
     laws.control_torque(robot, settings, state, q, v, predicted)
     if limited:
         output_stage.add_limit_torques(robot, settings, state, q, v, dt)
@@ -333,15 +337,16 @@ def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
 
 @inlined
 def brake(arm: Arm, settings: Settings, state: State, guided: bool) -> None:
-    """Brakes along the path; where a hand guides the arm, straight on from its last state."""
+    """Brakes along the path; where the joints have no desired motion, straight on from the last
+    state."""
     s = state.last_trajectory_time
-    if is_streamed(state):
-        _leave_stream(arm, settings, state)
-    elif guided:
+    if guided or is_of_task(state):
         q, v = state.last_position, state.last_velocity
         if arm.predicting:
             q, v = state.predicted_position, state.predicted_velocity
         catch(arm, settings, state, state.last_time, q, v)
+    elif is_streamed(state):
+        _leave_stream(arm, settings, state)
     elif s < state.path_end and state.unscaled_until <= s:
         brake_along(arm, settings, state, False)
 
@@ -406,7 +411,7 @@ def _shake_less(arm: Arm, state: State) -> int:
 def emergency_stop(arrays: StepArrays) -> None:
     """Brakes, and changes to a law that holds the arm."""
     arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
-    guided = is_guided(state)
+    guided = not moves_joints(state)
     if only_a_hand_moves(settings[arm.braced]):
         arm.braced = 1
         _refer_to(settings[1], state, TRAJECTORY)

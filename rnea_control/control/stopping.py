@@ -27,8 +27,8 @@ import math
 import numpy as np
 
 from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
-from rnea_control.control.laws import robot_of
 from rnea_control.control.layout import Arm, Desired, Settings, State
+from rnea_control.control.robot import robot_of
 from rnea_control.control.trajectory import (
     COEFFICIENTS,
     EFFORT,
@@ -285,7 +285,8 @@ def _brake(
     starts_at = arm.stop_starts_at + offset
     stop_at = arm.stop_coefficients_at + offset * nv * COEFFICIENTS
     stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
-    bodies, memory, _ = robot_of(arm, nv)
+    robot = robot_of(arm, nv)
+    bodies, memory = robot.bodies, robot.memory
     now, segment = state.last_trajectory_time, int(state.segment)
     scaling, rate = state.scaling, state.scaling_rate
     path = shift, starts, coefficients, segment, now, scaling, rate
@@ -366,12 +367,14 @@ class Path:
             "scratch_at": Scratch.zeros(nv),
             "memory_at": workspace.memory,
             "matrix_at": workspace.matrix,
+            "links_at": workspace.model.links,
         }
         self.arm = Arm()
         for name, array in self._memory.items():
             setattr(self.arm, name, array.ctypes.data)
         self.arm.memory_rows, self.arm.memory_columns = workspace.memory.shape
         self.arm.body_count, self.arm.body_size = workspace.model.bodies.shape
+        self.arm.link_count = len(workspace.model.links)
         self.arm.stop_code = address(stop_along_path) or 0
         self.given: Trajectory | None = None
 

@@ -109,19 +109,62 @@ def _distant_joint(
 
 
 @inlined
+def note_target(
+    intake: StreamIntake, arrays: StepArrays, begins: bool, t: float, age: float
+) -> tuple[float, bool]:
+    """Notes a target that is taken; returns its time [s], and True if its stamp tells this.
+
+    Args:
+        begins: True if the stream begins.
+        t: time of the arrival [s].
+        age: age by the stamp [s]; NaN if the stamp tells none.
+    """
+    state, settings = arrays.state, arrays.settings[arrays.arm[0].braced]
+    resumes = begins or not t - state.stream_at <= settings.stream_timeout
+    stamped = 0.0 <= age <= settings.stream_timeout
+    at = t - age if stamped else t
+    passed = at - state.stream_at
+    if resumes:
+        state.target_span[:] = -1.0
+        state.pose_span = -1.0
+        intake.period = 0.0
+    elif intake.period == 0.0:
+        intake.period = passed
+    else:
+        intake.period += PERIOD_SHARE * (passed - intake.period)
+    state.stream_at = t
+    intake.taken += 1
+    return at, stamped
+
+
+@inlined
+def target_period(intake: StreamIntake, stamped: bool, passed: float) -> float:
+    """Time since the target before [s], for the target's velocity: by stamps, or within a factor of
+    two the average period."""
+    period = intake.period
+    if stamped or not period > 0.0:
+        return passed
+    return min(max(passed, 0.5 * period), 2.0 * period)
+
+
+@inlined
 def _take_position(
-    settings: Settings, state: State, targets: Targets, j: int, at: float, period: float
+    intake: StreamIntake,
+    settings: Settings,
+    state: State,
+    targets: Targets,
+    j: int,
+    at: float,
+    stamped: bool,
 ) -> None:
-    """Takes the target of joint j for time `at` [s]. Its velocity, if it has none, comes from the
-    target before; `period`: average distance of targets without stamps, else 0."""
+    """Takes the target of joint j for time `at` [s], by its stamp if it is `stamped`. Its velocity,
+    if it has none, comes from the target before."""
     x, fastest = state.desired_position[j], settings.stream_max_velocity[j]
     y = x + shortest_way(settings, j, targets.position[j] - x)
     rate, span = targets.velocity[j], LONGEST_SPAN
     if math.isnan(rate):
         rate, span = 0.0, 0.0
-        passed = at - state.target_at[j]
-        if period > 0.0:
-            passed = min(max(passed, 0.5 * period), 2.0 * period)
+        passed = target_period(intake, stamped, at - state.target_at[j])
         if state.target_span[j] >= 0.0 and passed >= SHORTEST_PERIOD:
             rate, span = (y - state.target[j]) / passed, min(2.0 * passed, LONGEST_SPAN)
     state.target[j], state.target_at[j], state.target_span[j] = y, at, span
@@ -162,34 +205,21 @@ def take(
     settings = arrays.settings[arm.braced]
     if not is_jog and _distant_joint(intake, settings, state, targets):
         return TOO_FAR
-    begins = not is_streamed(state)
+    begins = int(state.reference) != JOINT_STREAM
     if begins:
         begin_stream(arrays, JOINT_STREAM, t)
-    resumes = begins or not t - state.stream_at <= settings.stream_timeout
-    stamped = 0.0 <= age <= settings.stream_timeout
-    at = t - age if stamped else t
-    passed = at - state.stream_at
-    if resumes:
-        state.target_span[:] = -1.0
-        intake.period = 0.0
-    elif intake.period == 0.0:
-        intake.period = passed
-    else:
-        intake.period += PERIOD_SHARE * (passed - intake.period)
-    period = 0.0 if stamped else intake.period
+    at, stamped = note_target(intake, arrays, begins, t, age)
     for j in range(state.shape[1]):
         if is_jog:
             if not (math.isnan(targets.position[j]) and math.isnan(targets.velocity[j])):
                 _jog(settings, state, targets, j, t)
         elif not math.isnan(targets.position[j]):
-            _take_position(settings, state, targets, j, at, period)
+            _take_position(intake, settings, state, targets, j, at, stamped)
             effort = targets.effort[j]
             limit = settings.effort_limit[j]
             state.target_effort[j] = 0.0
             if not math.isnan(effort):
                 state.target_effort[j] = min(max(effort, -limit), limit)
-    state.stream_at = t
-    intake.taken += 1
     return TAKEN
 
 
@@ -201,6 +231,29 @@ def note(intake: StreamIntake, result: int) -> None:
         intake.ignored += 1
         if result != NOT_NOW:
             intake.refused += 1
+
+
+@inlined
+def admit(
+    intake: StreamIntake,
+    arrays: StepArrays,
+    decoded: int,
+    kind: int,
+    publisher: tuple[int, int],
+    t: float,
+    stamp: float,
+    may_begin: bool,
+) -> int:
+    """Notes a message; returns TAKEN if it is to be taken. Arguments: see `take_message`."""
+    result = hear(intake, arrays, kind, publisher, t, may_begin)
+    if result == TAKEN:
+        result = decoded
+    fresh = t - arrays.state.stream_at <= arrays.settings[arrays.arm[0].braced].stream_timeout
+    if result == TAKEN and stamp < intake.stamp and fresh:  # later its clock was set back
+        result = BACKWARD
+    if result == TAKEN:
+        intake.stamp = stamp
+    return result
 
 
 @inlined
@@ -228,14 +281,8 @@ def take_message(
         age: its age by its stamp [s]; NaN if its stamp tells none.
         may_begin: False if no stream may begin now.
     """
-    result = hear(intake, arrays, kind, publisher, t, may_begin)
+    result = admit(intake, arrays, decoded, kind, publisher, t, stamp, may_begin)
     if result == TAKEN:
-        result = decoded
-    fresh = t - arrays.state.stream_at <= arrays.settings[arrays.arm[0].braced].stream_timeout
-    if result == TAKEN and stamp < intake.stamp and fresh:  # later its clock was set back
-        result = BACKWARD
-    if result == TAKEN:
-        intake.stamp = stamp
         result = take(intake, arrays, targets, is_jog, t, age)
     note(intake, result)
     return result

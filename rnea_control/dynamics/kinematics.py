@@ -194,13 +194,9 @@ def forward_kinematics_kernel(
         poses[k, 3, 3] = 1.0
 
 
-@kernel_on_demand()
-def jacobian_kernel(
-    bodies: Matrix, links: Matrix, memory: Matrix, link: int, q: Vector, J: Matrix
-) -> None:
-    nv = body.velocity_count(bodies)
-    require(workspace.fit_position(bodies, memory, q) and J.shape == (6, nv))
-    pose_pass(bodies, memory, q)
+@inlined
+def link_jacobian(bodies: Matrix, links: Matrix, memory: Matrix, link: int, J: Matrix) -> None:
+    """Fills J of a link, after `pose_pass`."""
     _, p_L = link_pose(links, memory, link)
     J[:] = 0.0
     i = body.link_body(links, link)
@@ -214,6 +210,55 @@ def jacobian_kernel(
             J[k, column] += ratio * linear[k]
             J[3 + k, column] += ratio * S_angular * z[k]
         i = body.parent(bodies, i)
+
+
+@inlined
+def jacobian_by_levers(
+    bodies: Matrix, links: Matrix, memory: Matrix, link: int, J: Matrix
+) -> tuple[Matrix3, Vector3]:
+    """Fills J of a link after `crba.single_bodies`, which has rotations and levers of the bodies in
+    axes of the root; returns R_WL and p_WL."""
+    J[:] = 0.0
+    i = body.link_body(links, link)
+    R_BL, p = spatial.pose_at(links, link, layout.LINK_ROTATION)
+    if i == 0:
+        return R_BL, p
+    R_WB = spatial.matrix_at(memory, i, body.POSE)
+    R, r = vectors.multiply(R_WB, R_BL), rotate(R_WB, p)
+    while i != 0:
+        z = vectors.z_axis(spatial.matrix_at(memory, i, body.POSE))
+        S_angular, S_linear = bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
+        linear = add(vectors.scale(S_angular, cross(z, r)), vectors.scale(S_linear, z))
+        ratio, column = bodies[i, RATIO], body.velocity_index(bodies, i)
+        for k in range(3):
+            J[k, column] += ratio * linear[k]
+            J[3 + k, column] += ratio * S_angular * z[k]
+        r = add(r, spatial.vector_at(memory, i, body.LEVER))
+        i = body.parent(bodies, i)
+    return R, r
+
+
+@kernel_on_demand()
+def jacobian_kernel(
+    bodies: Matrix, links: Matrix, memory: Matrix, link: int, q: Vector, J: Matrix
+) -> None:
+    nv = body.velocity_count(bodies)
+    require(workspace.fit_position(bodies, memory, q) and J.shape == (6, nv))
+    pose_pass(bodies, memory, q)
+    link_jacobian(bodies, links, memory, link, J)
+
+
+@inlined
+def acceleration_of_link(
+    bodies: Matrix, links: Matrix, memory: Matrix, link: int
+) -> tuple[Vector3, Vector3]:
+    """Acceleration of a link, linear and angular, after `outward_pass` and `pose_pass`."""
+    R, _ = spatial.pose_at(memory, body.link_body(links, link), body.POSE)
+    _, p = spatial.pose_at(links, link, layout.LINK_ROTATION)
+    w, dw, acc = body.motion(memory, body.link_body(links, link))
+    acc = add(acc, add(cross(dw, p), cross(w, cross(w, p))))
+    # The recursion starts from a root that accelerates with -g.
+    return subtract(rotate(R, acc), body.base_acceleration(bodies)), rotate(R, dw)
 
 
 @kernel_on_demand()
@@ -230,14 +275,7 @@ def _link_acceleration(
     require(fit(bodies, memory, q, v, a, a) and acceleration.shape[0] == 6)
     outward_pass(bodies, memory, q, v, a)
     pose_pass(bodies, memory, q)
-    i = body.link_body(links, link)
-    R, _ = spatial.pose_at(memory, i, body.POSE)
-    _, p = spatial.pose_at(links, link, layout.LINK_ROTATION)
-    w, dw, acc = body.motion(memory, i)
-    acc = add(acc, add(cross(dw, p), cross(w, cross(w, p))))
-    # The recursion starts from a root that accelerates with -g.
-    acceleration[:3] = subtract(rotate(R, acc), body.base_acceleration(bodies))
-    acceleration[3:] = rotate(R, dw)
+    acceleration[:3], acceleration[3:] = acceleration_of_link(bodies, links, memory, link)
 
 
 @kernel_on_demand()

@@ -185,12 +185,14 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
         cells = (each.cell_contents for each in definition.__closure__ or ())
         made_of = [repr(each) for each in cells if isinstance(each, (int, str))]
         return name, definition.__qualname__, module_digest(definition.__module__), made_of
+    if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        return "named tuple", value.__qualname__, repr(value._fields)
     if callable(value) and _library(value):
         return name, value.__module__, value.__qualname__
     raise FingerprintError(
         f"{where} is a {name}. A kernel may use numbers, strings, arrays, tuples of these, "
-        f"functions that are @inlined or an @intrinsic, and attributes of modules taken as "
-        "module.NAME: the cache could not detect a change of other values"
+        "classes of named tuples, functions that are @inlined or an @intrinsic, and attributes of "
+        "modules taken as module.NAME: the cache could not detect a change of other values"
     )
 
 

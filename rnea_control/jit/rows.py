@@ -10,8 +10,9 @@ A subclass of `Rows` declares the rows of a float64 array that has a column for 
         pose: Vector = numbers(7)  # of the arm: position [m] and quaternion
 
 An instance is the array. `state.position` is a view of its row, `state.time` the number in the
-first entry of its row, and `state.pose` a view of seven numbers. A kernel has the class name in its signature, `State`, and reads the same
-names from its argument. `StateStack` is an array of such arrays: `stack[i]` is a `State`.
+first entry of its row, and `state.pose` a view of seven numbers. A kernel has the class name in its
+signature, `State`, and reads the same names from its argument. `StateStack` is an array of such
+arrays: `stack[i]` is a `State`.
 
 The names cost nothing: a kernel contains the address of the row, as for `array[3]`.
 """
@@ -78,10 +79,12 @@ class Rows(np.ndarray):
                     f"{cls.__name__}.{name} is annotated as {kind!r}; it must be one of "
                     f"'{NUMBER}', '{ROW}' and '{BLOCK}', with annotations as strings"
                 )
-            rows = cls.__dict__[name] if kind == BLOCK else 1
-            if isinstance(declared := cls.__dict__.get(name), np.ndarray):
-                kind, rows = NUMBERS, len(declared)
-            field = cls.fields[name] = Field(kind, cls.count, rows)
+            declared = cls.__dict__.get(name)
+            if isinstance(declared, np.ndarray):
+                field = Field(NUMBERS, cls.count, len(declared))
+            else:
+                field = Field(kind, cls.count, declared if kind == BLOCK else 1)  # type: ignore[arg-type]
+            cls.fields[name] = field
             cls.count += field.height
             setattr(cls, name, _property(name, field))
         ROWS[cls.__name__] = cls

@@ -97,7 +97,7 @@ class ArmLoop:
         self.shared = LoopState()
         for name, value in times.items():
             setattr(self.shared, name, value)
-        self.others = OtherInputs(controller.model.joint_names)
+        self.others = OtherInputs(controller.model.joint_names, controller.model.link_names)
         self.lock = threading.Lock()
         self.log = DeferredLog(logger)
         self._clock = clock

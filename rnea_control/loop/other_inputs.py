@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import ByteArray, IntArray, RecordArray, WordArray
+from rnea_control.array_types import (
+    ByteArray,
+    IntArray,
+    RecordArray,
+    Vector,
+    WordArray,
+)
+from rnea_control.control.pose_intake import take_posture, take_tip_message
+from rnea_control.control.references import is_of_task
 from rnea_control.control.step import StepArrays
 from rnea_control.control.stream_intake import StreamIntake, Targets, take_message
 from rnea_control.jit.group import group
@@ -18,7 +26,7 @@ from rnea_control.jit.kernel import kernel
 from rnea_control.jit.record import Record
 from rnea_control.loop.loop_state import LoopState
 from rnea_control.loop.state_intake import Intake
-from rnea_control.messages import joint_targets
+from rnea_control.messages import joint_targets, tip_targets
 
 # Kinds of subscriptions beside the joint states.
 STOP = 0  # emergency stops
@@ -27,8 +35,10 @@ COMMAND = 2  # commands
 TARGET_JOINT = 3  # a JointState with targets
 POSITIONS = 4  # a Float64MultiArray with the positions of all joints
 JOG = 5  # a JointJog
+TARGET_POSE = 6  # a PoseStamped of the tip
+TWIST = 7  # a TwistStamped of the tip
 
-MOST_KINDS = 8  # subscriptions beside the joint states
+MOST_KINDS = 12  # subscriptions beside the joint states
 MOST_STOPS = 64  # emergency stops that are kept for Python
 LONGEST_MESSAGE = 4096  # longest message beside the joint states [bytes]
 
@@ -51,6 +61,11 @@ class Stop(Record):
     names="u1[::1]",
     ends="i8[::1]",
     joints="i8[::1]",
+    posture="StreamIntake[::1]",
+    tip="f8[::1]",
+    tip_bits="u8[::1]",
+    link_names="u1[::1]",
+    link_ends="i8[::1]",
 )
 class OtherArrays(NamedTuple):
     """Data of the messages beside the joint states.
@@ -63,6 +78,9 @@ class OtherArrays(NamedTuple):
         targets: values of the last message of a stream; `bits`: the same memory as words.
         names, ends: names of the joints, see `joint_targets.name_table`.
         joints: scratch memory.
+        posture: intake of the postures while a pose is followed.
+        tip: numbers of the last pose or twist; `tip_bits`: the same memory as words.
+        link_names, link_ends: names of the links.
     """
 
     kinds: IntArray
@@ -74,6 +92,11 @@ class OtherArrays(NamedTuple):
     names: ByteArray
     ends: IntArray
     joints: IntArray
+    posture: RecordArray
+    tip: Vector
+    tip_bits: WordArray
+    link_names: ByteArray
+    link_ends: IntArray
 
 
 class OtherInputs:
@@ -81,13 +104,16 @@ class OtherInputs:
 
     Attributes:
         stream: intake of the streams.
+        posture: intake of the postures beside a stream of poses.
         arrays: the data, as kernels take it.
     """
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        self.stream = StreamIntake()
+    def __init__(self, joint_names: Sequence[str], link_names: Sequence[str]) -> None:
+        self.stream, self.posture = StreamIntake(), StreamIntake()
         bits = np.zeros((Targets.count, len(joint_names)), dtype=np.uint64)
         names, ends = joint_targets.name_table(joint_names)
+        links, link_ends = joint_targets.name_table(link_names)
+        tip_bits = np.zeros(tip_targets.POSE, dtype=np.uint64)
         self.arrays = OtherArrays(
             kinds=np.zeros(MOST_KINDS, dtype=np.int64),
             message=np.zeros(LONGEST_MESSAGE, dtype=np.uint8),
@@ -98,6 +124,11 @@ class OtherInputs:
             names=names,
             ends=ends,
             joints=np.zeros(joint_targets.MOST_NAMES, dtype=np.int64),
+            posture=self.posture.argument,
+            tip=tip_bits.view(np.float64),
+            tip_bits=tip_bits,
+            link_names=links,
+            link_ends=link_ends,
         )
 
 
@@ -116,7 +147,7 @@ def hear_targets(
     """Takes the targets of a message of a stream.
 
     Args:
-        kind: TARGET_JOINT, POSITIONS or JOG.
+        kind: a kind of stream, from TARGET_JOINT on.
         size: size of the message in `others.message` [bytes].
         publisher: its GID, in two words.
         clock: clock of the stamps [ns]; -1 in simulated time.
@@ -126,12 +157,17 @@ def hear_targets(
         A result of stream_intake.py.
     """
     message, names, ends = others.message, others.names, others.ends
-    stamp = math.nan
+    stamp, frame, is_tip = math.nan, 0, kind in (TARGET_POSE, TWIST)
     if kind == POSITIONS:
         decoded = joint_targets.decode_positions(message, size, others.joints, others.bits)
     elif kind == JOG:
         decoded, stamp = joint_targets.decode_jog(
             message, size, names, ends, others.joints, others.bits
+        )
+    elif is_tip:
+        count = tip_targets.POSE if kind == TARGET_POSE else tip_targets.SIX
+        decoded, stamp, frame = tip_targets.decode_tip(
+            message, size, count, others.link_names, others.link_ends, others.tip, others.tip_bits
         )
     else:
         decoded, stamp = joint_targets.decode_joint_state(
@@ -143,6 +179,23 @@ def hear_targets(
     # An emergency stop that Python has not read sets no mode yet, and while the interpreter stands
     # still ~/hold is not served.
     may_begin = loop.stops_received == loop.stops_read and not loop.hangs
+    if is_tip:
+        return take_tip_message(
+            others.stream[0],
+            arrays,
+            others.tip,
+            frame,
+            decoded,
+            kind,
+            kind == TWIST,
+            publisher,
+            t,
+            stamp,
+            present - stamp,
+            may_begin,
+        )
+    if kind == TARGET_JOINT and is_of_task(arrays.state):
+        return take_posture(others.posture[0], arrays, others.targets, decoded, publisher, t)
     return take_message(
         others.stream[0],
         arrays,

@@ -39,8 +39,8 @@ def name_table(names: Sequence[str]) -> tuple[ByteArray, IntArray]:
 
 
 @inlined
-def _joint_at(data: ByteArray, at: int, length: int, names: ByteArray, ends: IntArray) -> int:
-    """Index of the joint whose name is at this offset; -1 for none."""
+def name_at(data: ByteArray, at: int, length: int, names: ByteArray, ends: IntArray) -> int:
+    """Row of the name at this offset in a table of names; -1 for none."""
     for j in range(ends.shape[0] - 1):
         if ends[j + 1] - ends[j] != length:
             continue
@@ -53,7 +53,7 @@ def _joint_at(data: ByteArray, at: int, length: int, names: ByteArray, ends: Int
 
 
 @inlined
-def _header(data: ByteArray, size: int, big_endian: bool) -> tuple[float, int]:
+def header(data: ByteArray, size: int, big_endian: bool) -> tuple[float, int]:
     """Stamp [s], NaN for 0, and the offset after a std_msgs/Header; -1 for none."""
     start = cdr.HEADER
     if start + _STAMP + 4 > size:
@@ -92,7 +92,7 @@ def _joints(
         position += 4
         if length < 1 or position + length > size:
             return UNREADABLE, 0, 0
-        joints[i] = _joint_at(data, position, length - 1, names, ends)
+        joints[i] = name_at(data, position, length - 1, names, ends)
         if joints[i] < 0:
             return UNKNOWN_JOINT, 0, 0
         for k in range(i):
@@ -158,7 +158,7 @@ def _decode(
     if not _begins(data, size, bits):
         return UNREADABLE, math.nan
     big_endian = data[1] == cdr.BIG_ENDIAN
-    stamp, position = _header(data, size, big_endian)
+    stamp, position = header(data, size, big_endian)
     if position < 0:
         return UNREADABLE, math.nan
     result, count, position = _joints(data, size, position, names, ends, joints, big_endian)

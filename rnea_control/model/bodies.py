@@ -75,6 +75,7 @@ FOLLOWER = 2
 # Columns of a row of the links array.
 LINK_BODY = 0  # row of the link's body B
 LINK_ROTATION = 1  # placement of the link's frame L in B: R_BL row by row, then p_BL
+LINK_COLUMNS = 13
 
 # Rows of the array of friction parameters, which has a column for each velocity.
 DAMPING = 0

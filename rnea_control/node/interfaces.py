@@ -219,6 +219,13 @@ INTERFACES: tuple[Interface, ...] = (
     LoopInput("~/delta_joint_cmds", "control_msgs/msg/JointJog",
         "a stream of velocities or steps of joints, as for moveit_servo", NEWEST,
         profiles=(NEWEST,), kind=other_inputs.JOG, needs=CONTROL_MSGS),
+    LoopInput("target_pose", "geometry_msgs/msg/PoseStamped",
+        "a stream of target poses of `task.tip`, in the frame of the root link or any other link "
+        "([task_space.md](task_space.md))", NEWEST, profiles=(NEWEST,),
+        kind=other_inputs.TARGET_POSE),
+    LoopInput("~/delta_twist_cmds", "geometry_msgs/msg/TwistStamped",
+        "a stream of velocities of `task.tip`, as for moveit_servo", NEWEST, profiles=(NEWEST,),
+        kind=other_inputs.TWIST),
     LoopInput(EMERGENCY_STOP, "std_msgs/msg/Bool",
         "true brakes and holds, until the same publisher sends false "
         "([safety.md](safety.md#modes))", "any", profiles=STOPS, kind=other_inputs.STOP),

@@ -29,7 +29,15 @@ CONTROL_LAW = Parameter(
     "computed_torque",
     "the law that computes torques from errors, see below; may change while the arm rests, with "
     "the gains, whose units depend on it",
-    choices=tuple(law.name for law in ControlLaw),
+    choices=tuple(law.name for law in laws.JOINT_LAWS),
+    live=True,
+)
+TASK_LAW = Parameter(
+    "task.control_law",
+    str,
+    "cartesian_impedance",
+    "the law that moves the tip to target poses, see below",
+    choices=tuple(law.name for law in laws.TASK_LAWS),
     live=True,
 )
 
@@ -43,6 +51,8 @@ PARAMETERS = (
     *table.SAFETY,
     *table.HANDOVER,
     *table.TRAJECTORIES,
+    TASK_LAW,
+    *table.TASK,
     *table.REAL_TIME,
     *table.DIAGNOSTICS,
     *table.START,
@@ -147,6 +157,7 @@ def in_force(parameters: Parameters, robot: RobotModel, description: str = "") -
         values,
         gains=Gains.of(values),
         control_law=ControlLaw[values["control_law"]],
+        task_law=ControlLaw[values["task.control_law"]],
         trajectories=TrajectorySettings.of(values),
     )
     return InForce(values, model, settings, description)
@@ -159,5 +170,6 @@ if __name__ == "__main__":
     print("## Control laws\n")
     print("u = Kp e + Kd de + integral of Ki e, with the gains p, d and i. Added are the friction,")
     print("with `friction_compensation`, and the effort of a trajectory's points. After a change")
-    print("the torque of the law before fades out over `activation.blend_time`.\n")
+    print("the torque of the law before fades out over `activation.blend_time`.")
+    print("`task.control_law` is one of the laws with J, see [task_space.md](task_space.md).\n")
     print(laws.markdown(), end="")

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rnea_control.control import stream_intake
+from rnea_control.control import pose_intake, stream_intake
 from rnea_control.control.stream_intake import StreamIntake
 from rnea_control.loop import other_inputs
-from rnea_control.messages import joint_targets
+from rnea_control.messages import joint_targets, tip_targets
 from rnea_control.model.robot_model import units
 from rnea_control.node.control_loop import ControlLoop
 
@@ -21,6 +21,8 @@ TOPICS = {
     other_inputs.TARGET_JOINT: "target_joint",
     other_inputs.POSITIONS: "~/commands",
     other_inputs.JOG: "~/delta_joint_cmds",
+    other_inputs.TARGET_POSE: "target_pose",
+    other_inputs.TWIST: "~/delta_twist_cmds",
 }
 REASONS = {
     joint_targets.UNREADABLE: "its bytes are no message of this type, or are longer than "
@@ -30,6 +32,9 @@ REASONS = {
     joint_targets.NOT_FINITE: "a value is not finite",
     stream_intake.BACKWARD: "its stamp is before that of the message before; if the clock of the "
     "publisher was set back, they count again once the arm rests",
+    tip_targets.UNKNOWN_FRAME: "its frame_id is not a link of the robot; use the root link, the "
+    "tip or another link of the URDF",
+    tip_targets.NO_ORIENTATION: "the length of its quaternion is not 1",
     joint_targets.NO_TARGET: "it has no position or velocity",
 }
 
@@ -107,6 +112,16 @@ class StreamWatch:
 
     def _reason(self, intake: StreamIntake) -> str:
         """Why the last message was not taken, in words."""
+        if intake.result == stream_intake.TOO_FAR and intake.joint < 0:
+            is_position = intake.joint == pose_intake.FAR_POSITION
+            unit = "m" if is_position else "rad"
+            limits = self._loop.controller.arrays.settings[0].task_max_distance
+            limit = limits[0 if is_position else 1]
+            return (
+                f"its {'position' if is_position else 'orientation'} is {intake.value:.3g} {unit} "
+                f"from the desired pose, more than task.max_distance ({limit:.3g} {unit}); begin "
+                "where the tip is"
+            )
         if intake.result == stream_intake.TOO_FAR:
             model, j = self._loop.controller.model, intake.joint
             unit = units(model, j).position

@@ -54,7 +54,7 @@ class Settings:
         """
         for of_table, value in self.numbers():
             names, values = [of_table.name], [value]
-            if JOINT in of_table.name or np.ndim(value):
+            if JOINT in of_table.name or (np.ndim(value) and not of_table.length):
                 if np.shape(value) != (len(joint_names),):
                     raise ControllerError(
                         f"{of_table.name} has shape {np.shape(value)}; it needs one number for "

@@ -1,4 +1,4 @@
-"""All parameters of controller and sentinel except `control_law`: each is one row, and only here.
+"""All parameters of controller and sentinel except the control laws: each is one row, only here.
 
 The users' documentation, the checks, a program's settings, and the control step's array (`in_tick`)
 are made from the rows. `python -m rnea_control.parameters.table` prints the sentinel's.
@@ -310,6 +310,52 @@ TRAJECTORIES = (
         at_most=1000.0),
 )
 
+# The tip in task space, and its references.
+TASK = (
+    Parameter("task.tip", str, "",
+        "link whose frame is moved in task space, such as `tool0` or `panda_hand_tcp`",
+        special=("", "the link that the last of `joints` moves")),
+    *(
+        tuned(f"task.k_{way}_{axis}", float, stiffness,
+            f"stiffness of the tip {words} {axis} of the root link's frame; 0: the axis is free",
+            unit, at_least=0.0, at_most=1e5)  # stiffer than any arm
+        for way, stiffness, words, unit in (
+            ("pos", 600.0, "along", "N/m"),
+            ("rot", 30.0, "about", "Nm/rad"),
+        )
+        for axis in "xyz"
+    ),
+    tuned("task.damping_ratio", float, 1.0,
+        "damping ratio of each natural mode of the tip; 1 is critical", at_least=0.1, at_most=5.0),
+    tuned("task.error_clip", list[float], [0.1, 0.5],
+        "largest distance and angle of the tip from its desired pose that the stiffness acts on",
+        "m, rad", above=0.0, length=2),
+    tuned("task.max_force", list[float], [100.0, 30.0],
+        "largest force and moment of the stiffness and of `target_wrench` together", "N, Nm",
+        above=0.0, length=2),
+    tuned("task.max_power", float, 5.0,
+        "largest power that a change of the stiffness adds to the tip", "W", above=0.0),
+    tuned("task.bandwidth", float, 20.0,
+        "bandwidth of the errors under task_computed_torque", "rad/s", above=0.0, at_most=1000.0),
+    tuned("task.max_velocity", list[float], [0.5, 1.5],
+        "largest linear and angular velocity of the desired pose", "m/s, rad/s", above=0.0,
+        length=2),
+    tuned("task.max_acceleration", list[float], [3.0, 10.0],
+        "largest linear and angular acceleration of the desired pose", "m/s^2, rad/s^2", above=0.0,
+        length=2),
+    tuned("task.max_distance", list[float], [0.3, 1.5],
+        "refuse a target pose that is further from the desired pose", "m, rad", above=0.0,
+        length=2),
+    tuned("task.box", list[float], [-100.0, -100.0, -100.0, 100.0, 100.0, 100.0],
+        "lower, then upper bounds of x, y and z of the tip in the root link's frame; targets "
+        "outside are moved to the nearest point", "m", length=6),
+    tuned("nullspace.stiffness", float, 10.0,
+        "stiffness of the posture, in the motions that leave the tip where it is", "Nm/rad or N/m",
+        at_least=0.0, at_most=1e4),  # stiffer than any arm
+    tuned("nullspace.weights.<joint>", float, 1.0,
+        "factor of `nullspace.stiffness` for the joint", at_least=0.0, at_most=100.0),
+)
+
 REAL_TIME = (
     Parameter("thread_priority", int, 50,
         "SCHED_FIFO priority of the control thread; the other threads of the process get less",
@@ -374,7 +420,7 @@ SENTINEL = (*ROBOT, *LIMITS, *COMMANDS, HARDWARE[0], *HANDOVER, *GUARD, *REAL_TI
 
 ROWS = {
     row.name: row
-    for row in (*ROBOT, *LIMITS, *FEEDBACK, *SAFETY, *TRAJECTORIES, *REAL_TIME, *GUARD)
+    for row in (*ROBOT, *LIMITS, *FEEDBACK, *SAFETY, *TRAJECTORIES, *TASK, *REAL_TIME, *GUARD)
 }
 # Rows that the control step reads; control/layout.py has them by name.
 TICK_ROWS = tuple(row for row in ROWS.values() if row.in_tick)

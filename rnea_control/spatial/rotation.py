@@ -94,6 +94,23 @@ def rotation_of_quaternion(e: Quaternion) -> Matrix3:
 
 
 @inlined
+def quaternion_of_rotation(R: Matrix3) -> Quaternion:
+    """Quaternion of a rotation matrix, from the largest of its numbers [Shepperd 1978]."""
+    trace = R[0] + R[4] + R[8]
+    if trace > max(R[0], R[4], R[8]):
+        s = 0.5 / math.sqrt(1.0 + trace)
+        return (s * (R[7] - R[5]), s * (R[2] - R[6]), s * (R[3] - R[1]), 0.25 / s)
+    if R[0] >= R[4] and R[0] >= R[8]:
+        s = 0.5 / math.sqrt(1.0 + R[0] - R[4] - R[8])
+        return (0.25 / s, s * (R[1] + R[3]), s * (R[2] + R[6]), s * (R[7] - R[5]))
+    if R[4] >= R[8]:
+        s = 0.5 / math.sqrt(1.0 + R[4] - R[0] - R[8])
+        return (s * (R[1] + R[3]), 0.25 / s, s * (R[5] + R[7]), s * (R[2] - R[6]))
+    s = 0.5 / math.sqrt(1.0 + R[8] - R[0] - R[4])
+    return (s * (R[2] + R[6]), s * (R[5] + R[7]), 0.25 / s, s * (R[3] - R[1]))
+
+
+@inlined
 def product(a: Quaternion, b: Quaternion) -> Quaternion:
     """Quaternion of the rotation by b, then by a."""
     return (

@@ -132,6 +132,19 @@ def test_other() -> None:
     assert stamp(module="moved") != before
 
 
+def test_fields_of_a_named_tuple() -> None:
+    source = """
+from typing import NamedTuple
+class Pair(NamedTuple):
+    first: float
+    second: float
+def root(x):
+    return Pair(x, 1.0).first
+"""
+    renamed = source.replace("first: float\n    second", "second: float\n    first")
+    assert stamp(source) == stamp("# a comment" + source) != stamp(renamed)
+
+
 def test_options_signature_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stamp(options={**OPTIONS, "fastmath": {"nnan", "contract"}}) == stamp()
     assert stamp(options={**OPTIONS, "nogil": True}) != stamp()

@@ -1,0 +1,208 @@
+"""The intake of target poses and twists of the tip, and of postures beside them.
+
+Whose messages count, and when a stream may begin, is decided as for targets of joints
+(stream_intake.py). While a pose is followed, targets of joints are the posture, of one publisher.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.array_types import Vector
+from rnea_control.control.joint_stream import LONGEST_SPAN
+from rnea_control.control.layout import Settings, State
+from rnea_control.control.pose_stream import begin_poses
+from rnea_control.control.references import POSE_STREAM, is_of_task
+from rnea_control.control.robot import Robot, robot_of
+from rnea_control.control.step import StepArrays, begin_stream
+from rnea_control.control.stream_intake import (
+    FOREIGN,
+    SHORTEST_PERIOD,
+    TAKEN,
+    TOO_FAR,
+    StreamIntake,
+    Targets,
+    admit,
+    note,
+    note_target,
+    target_period,
+)
+from rnea_control.control.task_space import (
+    clipped,
+    find_pose,
+    position_in,
+    quaternion_in,
+    rotation_part,
+    store_pose,
+    store_six,
+    way_between,
+)
+from rnea_control.dynamics.kinematics import link_pose, pose_pass
+from rnea_control.jit.inlining import inlined
+from rnea_control.spatial.rotation import (
+    normalized,
+    product,
+    quaternion_of_rotation,
+    quaternion_of_vector,
+)
+from rnea_control.spatial.vectors import Vector3, add, dot, rotate, scale
+
+# What is too far, in place of a joint.
+FAR_POSITION = -1
+FAR_ORIENTATION = -2
+
+
+@inlined
+def _too_far(intake: StreamIntake, settings: Settings, pose: Vector, target: Vector) -> bool:
+    """True if a target is too far from the desired pose; writes the distance."""
+    way, turn = way_between(pose, target)
+    distance, angle = math.sqrt(dot(way, way)), math.sqrt(dot(turn, turn))
+    if distance > settings.task_max_distance[0]:
+        intake.joint, intake.value = FAR_POSITION, distance
+        return True
+    if angle > settings.task_max_distance[1]:
+        intake.joint, intake.value = FAR_ORIENTATION, angle
+        return True
+    return False
+
+
+@inlined
+def _into_root(robot: Robot, state: State, frame: int, target: Vector, is_twist: bool) -> None:
+    """Expresses a pose, or a twist, given in the frame of a link, in the root link's frame. The
+    link is where it was measured last."""
+    pose_pass(robot.bodies, robot.memory, state.last_position)
+    R, p = link_pose(robot.links, robot.memory, frame)
+    if is_twist:
+        store_six(target, rotate(R, position_in(target)), rotate(R, rotation_part(target)))
+        return
+    orientation = product(quaternion_of_rotation(R), normalized(quaternion_in(target)))
+    store_pose(target, add(p, rotate(R, position_in(target))), normalized(orientation))
+
+
+@inlined
+def _take_pose(
+    intake: StreamIntake,
+    settings: Settings,
+    state: State,
+    target: Vector,
+    at: float,
+    stamped: bool,
+) -> None:
+    """Takes a target pose for time `at` [s], with the twist since the target before."""
+    before = state.target_pose
+    way, turn = way_between(before, target)
+    rate, turn_rate = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    span = 0.0
+    passed = target_period(intake, stamped, at - state.pose_at)
+    if state.pose_span >= 0.0 and passed >= SHORTEST_PERIOD:
+        rate, turn_rate = scale(1.0 / passed, way), scale(1.0 / passed, turn)
+        span = min(2.0 * passed, LONGEST_SPAN)
+    fastest = settings.task_max_velocity
+    store_six(state.target_twist, clipped(rate, fastest[0]), clipped(turn_rate, fastest[1]))
+    store_pose(before, position_in(target), quaternion_in(target))
+    state.pose_at, state.pose_span = at, span
+
+
+@inlined
+def _carry_on(state: State, t: float) -> tuple[Vector3, Vector3]:
+    """Way and rotation vector by which a twist has moved the target until time `t` [s]."""
+    passed = min(max(t - state.pose_at, 0.0), max(state.pose_span, 0.0))
+    twist = state.target_twist
+    return scale(passed, position_in(twist)), scale(passed, rotation_part(twist))
+
+
+@inlined
+def _take_twist(settings: Settings, state: State, twist: Vector, t: float) -> None:
+    """Moves the target with a twist until the next message, no further than the largest distance
+    from the desired pose."""
+    way, turn = _carry_on(state, t)
+    to, turn_to = way_between(state.desired_pose, state.target_pose)
+    far = settings.task_max_distance
+    to, turn_to = clipped(add(to, way), far[0]), clipped(add(turn_to, turn), far[1])
+    orientation = product(quaternion_of_vector(turn_to), quaternion_in(state.desired_pose))
+    position = add(position_in(state.desired_pose), to)
+    store_pose(state.target_pose, position, normalized(orientation))
+    fastest = settings.task_max_velocity
+    store_six(
+        state.target_twist,
+        clipped(position_in(twist), fastest[0]),
+        clipped(rotation_part(twist), fastest[1]),
+    )
+    state.pose_at, state.pose_span = t, settings.stream_timeout
+
+
+@inlined
+def take_tip_message(
+    intake: StreamIntake,
+    arrays: StepArrays,
+    target: Vector,
+    frame: int,
+    decoded: int,
+    kind: int,
+    is_twist: bool,
+    publisher: tuple[int, int],
+    t: float,
+    stamp: float,
+    age: float,
+    may_begin: bool,
+) -> int:
+    """Takes a target pose or twist; returns whether it counts.
+
+    Args:
+        target: pose, or twist in the first six numbers, in the frame of the link; overwritten.
+        frame: row of the link.
+        is_twist: True for a twist.
+        others: see `stream_intake.take_message`.
+    """
+    arm, state = arrays.arm[0], arrays.state
+    settings = arrays.settings[arm.braced]
+    result = admit(intake, arrays, decoded, kind, publisher, t, stamp, may_begin)
+    if result == TAKEN:
+        robot = robot_of(arm, state.shape[1])
+        _into_root(robot, state, frame, target, is_twist)
+        begins = not is_of_task(state)
+        if begins:
+            find_pose(robot, settings, state.last_position, state.pose)
+        pose = state.pose if begins else state.desired_pose
+        if not is_twist and _too_far(intake, settings, pose, target):
+            result = TOO_FAR
+        else:
+            if begins:
+                begin_stream(arrays, POSE_STREAM, t)
+                begin_poses(robot, settings, state, t)
+            at, stamped = note_target(intake, arrays, begins, t, age)
+            if is_twist:
+                _take_twist(settings, state, target, t)
+            else:
+                _take_pose(intake, settings, state, target, at, stamped)
+    note(intake, result)
+    return result
+
+
+@inlined
+def take_posture(
+    intake: StreamIntake,
+    arrays: StepArrays,
+    targets: Targets,
+    decoded: int,
+    publisher: tuple[int, int],
+    t: float,
+) -> int:
+    """Takes targets of joints as the posture while a pose is followed; returns whether they count.
+    `intake`: that of postures."""
+    state, settings = arrays.state, arrays.settings[arrays.arm[0].braced]
+    low, high = publisher
+    intake.heard_at = min(intake.heard_at, t)
+    stale = not t - intake.heard_at <= settings.stream_timeout
+    if intake.known and not stale and (low != intake.gid_low or high != intake.gid_high):
+        intake.foreign += 1
+        return FOREIGN
+    intake.known, intake.gid_low, intake.gid_high, intake.heard_at = True, low, high, t
+    if decoded == TAKEN:
+        intake.taken += 1
+        for j in range(state.shape[1]):
+            q = targets.position[j]
+            if not math.isnan(q):
+                state.posture[j] = min(max(q, settings.lower_limit[j]), settings.upper_limit[j])
+    note(intake, decoded)
+    return decoded

@@ -1,0 +1,204 @@
+"""The laws of task space against closed forms, Pinocchio and SciPy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from robots import example_robot, load_quietly
+from scipy import linalg
+from task_arm import READY, TCP, TaskArm
+
+from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains
+from rnea_control.control.layout import State
+from rnea_control.control.references import Reference
+from rnea_control.dynamics import Workspace, aba, crba, forward_kinematics, jacobian, rnea
+from rnea_control.model import RobotModel
+
+STIFFNESS = np.array([600.0, 600.0, 600.0, 30.0, 30.0, 30.0])
+# Robots, their tips, and a posture that is not singular.
+ARMS: dict[str, tuple[tuple[str, ...] | None, str, list[float]]] = {
+    "panda": (tuple(f"panda_joint{i}" for i in range(1, 8)), TCP, list(READY)),
+    "ur3_robot": (None, "tool0", [0.3, -1.2, 1.4, -1.0, 1.2, 0.4]),
+    "ur5_robot": (None, "tool0", [0.3, -1.2, 1.4, -1.0, 1.2, 0.4]),
+    "ur10_robot": (None, "tool0", [0.3, -1.2, 1.4, -1.0, 1.2, 0.4]),
+    "xarm7": (tuple(f"joint{i}" for i in range(1, 8)), "link7", [0.2, 0.4, 0.3, 1.2, 0.2, 1.0, 0]),
+    "talos_full_v2": (
+        tuple(f"arm_left_{i}_joint" for i in range(1, 8)),
+        "arm_left_7_link",
+        [0.3, 0.6, 0.4, -1.4, 0.3, 0.4, 0.2],
+    ),
+    "tiago": (
+        tuple(f"arm_{i}_joint" for i in range(1, 8)),
+        "arm_7_link",
+        [0.8, 0.3, -1.2, 1.4, 0.4, 0.6, 0.3],
+    ),
+    "z1": (
+        tuple(f"joint{i}" for i in range(1, 7)),
+        "link06",
+        [0.3, 1.2, -1.4, 0.4, 0.5, 0.2],
+    ),
+    "kinova": (
+        tuple(f"j2s6s200_joint_{i}" for i in range(1, 7)),
+        "j2s6s200_end_effector",
+        [0.3, 3.6, 2.2, 0.6, 1.2, 0.4],
+    ),
+    "baxter": (
+        tuple(f"left_{name}" for name in ("s0", "s1", "e0", "e1", "w0", "w1", "w2")),
+        "left_wrist",
+        [0.2, -0.4, 0.3, 1.2, 0.2, 0.8, 0.1],
+    ),
+}
+
+
+def arm_of(name: str) -> tuple[RobotModel, str, np.ndarray]:
+    joints, tip, q = ARMS[name]
+    model = load_quietly(example_robot(name), joints)
+    return model, tip, np.array(q)
+
+
+class Tip:
+    """A controller whose tip is at rest at its desired pose, without limits."""
+
+    def __init__(self, name: str, law: ControlLaw, **parameters: object) -> None:
+        self.model, self.tip, self.q = arm_of(name)
+        self.nv = self.model.nv
+        gains = Gains.uniform(self.nv, 400.0, 40.0)
+        more = {"nullspace.stiffness": 0.0, **parameters}
+        settings = ControllerSettings(gains, task_law=law, tip=self.tip, more=more)
+        self.controller = Controller(self.model, settings)
+        self.ws, self.tau = Workspace(self.model), np.zeros(self.nv)
+        self.controller.hold(0.0, self.q)
+        rows = self.rows
+        rows.reference = Reference.pose_stream
+        rows.path_end, rows.stream_at = math.inf, 1e9  # its target never gets old
+        rows.stiffness = self.controller.arrays.settings[0].task_stiffness
+        rows.posture = self.q
+        self.aim(self.pose(self.q))
+
+    @property
+    def rows(self) -> State:
+        return self.controller.rows
+
+    def pose(self, q: np.ndarray) -> np.ndarray:
+        poses = np.zeros((len(self.model.link_names), 4, 4))
+        forward_kinematics(self.model, self.ws, q, poses)
+        return poses[self.model.link_names.index(self.tip)]
+
+    def aim(self, X: np.ndarray) -> None:
+        """Desired and target pose."""
+        numbers = [*X[:3, 3], *pin.Quaternion(X[:3, :3].copy()).coeffs()]
+        self.rows.desired_pose = self.rows.target_pose = numbers
+
+    def torque(self, q: np.ndarray, v: np.ndarray, t: float = 0.0) -> np.ndarray:
+        """Torque before the limits."""
+        self.rows.desired_velocity = 0.0
+        self.controller.believe()
+        self.controller.step(t, q, v, self.tau)
+        return self.rows.torque.copy()
+
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
+        return jacobian(self.model, self.ws, q, self.tip, np.zeros((6, self.nv))).copy()
+
+    def mass(self, q: np.ndarray) -> np.ndarray:
+        return crba(self.model, self.ws, q, np.zeros((self.nv, self.nv))).copy()
+
+    def own(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return rnea(self.model, self.ws, q, v, np.zeros(self.nv), np.zeros(self.nv)).copy()
+
+
+@pytest.mark.parametrize("axis", range(6))
+def test_deflection_is_force_over_stiffness(axis: int) -> None:
+    arm = TaskArm(parameters={"stream.target_timeout": 10.0}).activate()
+    start = arm.pose.copy()
+    arm.force[axis] = 10.0 if axis < 3 else 1.0
+    for _ in range(60):
+        arm.send(start[:3, 3], start[:3, :3])
+        arm.run(0.1)
+    way = np.r_[arm.pose[:3, 3] - start[:3, 3], pin.log3(arm.pose[:3, :3] @ start[:3, :3].T)]
+    np.testing.assert_allclose(way, arm.force / STIFFNESS, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("ratio", [0.7, 1.0])
+def test_each_mode_has_the_damping_ratio(name: str, ratio: float) -> None:
+    parameters = {f"task.k_pos_{axis}": 200.0 + 300.0 * k for k, axis in enumerate("xyz")}
+    parameters |= {f"task.k_rot_{axis}": 10.0 + 20.0 * k for k, axis in enumerate("xyz")}
+    tip = Tip(name, ControlLaw.cartesian_impedance, **parameters, **{"task.damping_ratio": ratio})
+    q, J, M = tip.q, tip.jacobian(tip.q), tip.mass(tip.q)
+    minv = np.linalg.inv(M)
+    inertia = np.linalg.inv(J @ minv @ J.T)
+    consistent = minv @ J.T @ inertia
+    K = np.diag(list(parameters.values()))
+    damping = np.zeros((6, 6))
+    for k in range(6):  # J^T D J v is the torque beside the model's, as seen by the tip
+        v = 1e-3 * consistent[:, k]
+        damping[:, k] = -1e3 * consistent.T @ (tip.torque(q, v) - tip.own(q, v))
+    np.testing.assert_allclose(damping, damping.T, atol=1e-9 * np.abs(damping).max())
+    root = linalg.sqrtm(linalg.solve(inertia, K)).real
+    expected = 2.0 * ratio * inertia @ root
+    np.testing.assert_allclose(damping, expected, atol=1e-7 * np.abs(expected).max())
+    # Eigenvalues s of s^2 inertia + s D + K: those of each mode have the damping ratio.
+    acceleration = -linalg.solve(inertia, np.hstack([K, damping]))
+    poles = linalg.eigvals(np.vstack([np.eye(6, 12, 6), acceleration]))
+    frequency = np.sqrt(linalg.eigvals(linalg.solve(inertia, K)).real)
+    if ratio < 1.0:
+        np.testing.assert_allclose(-poles.real / np.abs(poles), ratio, rtol=1e-5)
+    np.testing.assert_allclose(np.sort(np.abs(poles)), np.sort(np.repeat(frequency, 2)), rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["panda", "xarm7", "talos_full_v2", "tiago", "baxter"])
+def test_posture_leaves_the_tip_where_it_is(name: str) -> None:
+    tip = Tip(name, ControlLaw.cartesian_impedance, **{"nullspace.stiffness": 10.0})
+    tip.rows.posture = tip.q + 0.5
+    torque = tip.torque(tip.q, np.zeros(tip.nv)) - tip.own(tip.q, np.zeros(tip.nv))
+    acceleration = tip.jacobian(tip.q) @ np.linalg.solve(tip.mass(tip.q), torque)
+    assert np.abs(torque).max() > 0.1
+    assert np.abs(acceleration).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_pose_pinocchio_and_task_inertia(name: str) -> None:
+    tip = Tip(name, ControlLaw.cartesian_impedance)
+    rows, X = tip.rows, tip.pose(tip.q)
+    turned = X.copy()
+    turned[:3, :3] = pin.exp3(np.array([0.1, -0.2, 0.3])) @ X[:3, :3]
+    turned[:3, 3] += [0.01, 0.02, -0.03]
+    tip.aim(turned)
+    rng = np.random.default_rng(5)
+    v = 0.3 * rng.standard_normal(tip.nv)
+    tip.torque(tip.q, v)
+    np.testing.assert_allclose(rows.pose[:3], X[:3, 3], atol=1e-13)
+    np.testing.assert_allclose(rows.jacobian, tip.jacobian(tip.q), atol=1e-13)
+    np.testing.assert_allclose(rows.twist, tip.jacobian(tip.q) @ v, atol=1e-12)
+    np.testing.assert_allclose(rows.task_error, [0.01, 0.02, -0.03, 0.1, -0.2, 0.3], atol=1e-12)
+    R, J = rows.factor.reshape(6, 6), tip.jacobian(tip.q)
+    inverse = J @ np.linalg.solve(tip.mass(tip.q), J.T)
+    np.testing.assert_allclose(R.T @ R, inverse, atol=1e-12 * np.abs(inverse).max())
+    # The moment is the gradient of the energy.
+    error, K = rows.task_error[3:], STIFFNESS[3:]
+    expected = pin.Jlog3(pin.exp3(error)).T @ (K * error)
+    np.testing.assert_allclose(rows.wrench[3:], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_error_decays_as_in_the_closed_form(name: str) -> None:
+    """The same bandwidth on ten arms: e(t) = e(0) (1 + w t) e^(-w t)."""
+    w, h = 12.0, 2.5e-4
+    tip = Tip(name, ControlLaw.task_computed_torque, **{"task.bandwidth": w})
+    X = tip.pose(tip.q).copy()
+    X[:3, 3] += [0.02, -0.015, 0.025]
+    tip.aim(X)
+    q, v, a = tip.q.copy(), np.zeros(tip.nv), np.zeros(tip.nv)
+    deviation, begin = 0.0, np.array([0.02, -0.015, 0.025])
+    for i in range(round(0.8 / h)):
+        t = i * h
+        torque = tip.torque(q, v, t)
+        expected = begin * (1.0 + w * t) * math.exp(-w * t)
+        deviation = max(deviation, np.abs(tip.rows.task_error[:3] - expected).max())
+        assert np.abs(tip.rows.task_error[3:]).max() < 2e-5
+        aba(tip.model, tip.ws, q, v, torque, a)
+        q, v = q + h * v + 0.5 * h * h * a, v + h * a
+    assert deviation < 1e-3 * 0.025
