@@ -76,8 +76,8 @@ MUTANTS = {
     "driving torque against the motion": _watch("if moves and part > 0.0", "if moves"),
     "hand as anybody": _watch("HAND_FACTOR = 2.0", "HAND_FACTOR = 1.0"),
     "hand as it likes": _watch("HAND_FACTOR = 2.0", "HAND_FACTOR = 20.0"),
-    "no driving power": _watch("if not guided and power >", "if not guided and 0.0 * power >"),
-    "power of a hand": _watch("if not guided and power >", "if power >"),
+    "no driving power": _watch("if not yields and power >", "if not yields and 0.0 * power >"),
+    "power of a hand": _watch("if not yields and power >", "if power >"),
     "power of the strongest joint only": _watch("power += part", "power = max(power, part)"),
     "power against the motion not taken off": _watch("power += part", "power += max(part, 0.0)"),
     # Bounds 6 and 7.
@@ -101,8 +101,8 @@ MUTANTS = {
         "if False:\n            return layout.COLLIDED",
     ),
     "collision on one side": _watch("if abs(residual) > bound:\n", "if residual > bound:\n"),
-    "contact of a guided arm": _watch("== FREE and not guided", "== FREE"),
-    "contact of a stopped arm": _watch("arm.watch == FREE and not guided", "not guided"),
+    "contact of a guided arm": _watch("== FREE and not yields", "== FREE"),
+    "contact of a stopped arm": _watch("arm.watch == FREE and not yields", "not yields"),
     "external torque of one state": _watch(
         "return found if suspected else layout", "return found if True else layout"
     ),
@@ -112,10 +112,10 @@ MUTANTS = {
     "velocity without its noise": _arrest("NOISE_MARGIN = 2.0", "NOISE_MARGIN = 0.0"),
     "velocity with enormous noise": _arrest("NOISE_MARGIN = 2.0", "NOISE_MARGIN = 20.0"),
     # Which bounds there are, and what follows.
-    "model of a law without one": _watch("or not uses_model(settings)", ""),
+    "model of a law without one": _watch("or not uses_model(settings, state)", ""),
     "no bounds without a model": _watch(
         "    found = _unmodeled(settings, state)\n",
-        "    if not uses_model(settings):\n"
+        "    if not uses_model(settings, state):\n"
         "        return layout.UNDER_WAY\n    found = _unmodeled(settings, state)\n",
     ),
     "bounds of an arm that nobody commands": _watch(

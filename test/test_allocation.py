@@ -20,15 +20,18 @@ from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 from robots import PANDA_JOINTS
 from sensor_msgs.msg import JointState
+from task_arm import TaskArm
 
 from rnea_control import control, dynamics
 from rnea_control.analysis import parameter_names, regressor
 from rnea_control.compiled import compile_robot
-from rnea_control.control import Controller, Event, Mode
+from rnea_control.control import Controller, Event, Mode, laws, stream_intake
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.workspace import SHAPES
 from rnea_control.jit.kernel import kernel
+from rnea_control.loop import other_inputs
 from rnea_control.loop.handover import Handover, HandoverTimes
+from rnea_control.loop.other_inputs import hear_targets_once
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
@@ -116,7 +119,7 @@ def controller_of(panda: RobotModel, **settings: object) -> Controller:
     return Controller(panda, control.ControllerSettings(gains, **settings))
 
 
-@pytest.mark.parametrize("law", control.ControlLaw)
+@pytest.mark.parametrize("law", laws.JOINT_LAWS)
 def test_limits_at_work_and_predictions_allocate_nothing(panda, law: control.ControlLaw) -> None:
     """All stages of the output at once, and torques without states."""
     limits = {"torque_rate_limit": np.full(7, 10.0), "position_margin": np.full(7, 0.05)}
@@ -139,6 +142,32 @@ def test_limits_at_work_and_predictions_allocate_nothing(panda, law: control.Con
 
     assert_keeps_nothing(step_and_predict, LESS_THAN_AN_ARRAY)
     assert (controller.at_work.max(axis=1) > 0.0).all()
+
+
+@pytest.mark.parametrize("law", laws.TASK_LAWS)
+def test_tip_that_follows_poses_allocates_nothing(law: control.ControlLaw) -> None:
+    """With a message in each tick, and predictions."""
+    arm = TaskArm(law).activate().hold_pose(0.1)
+    controller, q, v, tau = arm.controller, arm.plant.q, arm.plant.v, np.zeros(7)
+    ticks, messages = itertools.count(1), itertools.count()
+    pose = arm.others.arrays.message.copy()
+    intake, begin = arm._states.intake, arm.t
+
+    def hear_and_step() -> None:
+        t = begin + 1e-3 * next(ticks)
+        intake.time = t
+        arm.others.arrays.message[-1] = next(messages) % 2
+        heard = hear_targets_once(
+            *(arm.loop.argument, arm.others.arrays, controller.arrays, intake.argument),
+            *(other_inputs.TARGET_POSE, len(pose), (1, 2), -1, 0.0),
+        )
+        assert heard == stream_intake.TAKEN
+        controller.step(t, q, v, tau)
+        controller.predict(t + 5e-4, tau)
+
+    # and the tuple that hands the arguments on
+    assert_keeps_nothing(hear_and_step, 2 * LESS_THAN_AN_ARRAY)
+    assert arm.controller.streams
 
 
 @pytest.mark.parametrize("watched", [False, True])

@@ -80,9 +80,11 @@ def update_feedback(
 
 
 @inlined
-def predict_state(settings: Settings, state: State, q: Vector, v: Vector, dt: float) -> None:
+def predict_state(
+    settings: Settings, state: State, q: Vector, v: Vector, dt: float, begins: bool
+) -> None:
     """Predicts the errors of the last state `dt` [s] later, and fills `q`, `v` and the feedback
-    from them."""
+    from them. `begins`: True for the first prediction after a state."""
     yields = not moves_joints(state)
     decay = math.exp(-PREDICTED_DECAY * dt)
     accelerating = feeds_back_acceleration(settings, state)
@@ -90,8 +92,11 @@ def predict_state(settings: Settings, state: State, q: Vector, v: Vector, dt: fl
         if yields:  # the arm comes to rest at about its last measured position
             state.desired_position[j] = state.last_position[j]
         de = state.velocity_error[j]
-        state.position_error[j] += de * (1.0 - decay) / PREDICTED_DECAY
-        state.velocity_error[j] = de * decay
+        change, left = de * (1.0 - decay) / PREDICTED_DECAY, de * decay
+        if yields and begins:  # nothing has braked the motion in the gap
+            change, left = de * dt, de
+        state.position_error[j] += change
+        state.velocity_error[j] = left
         q[j] = state.desired_position[j] - state.position_error[j]
         v[j] = state.desired_velocity[j] - state.velocity_error[j]
         state.feedback[j] = PREDICTED_DECAY * state.velocity_error[j]

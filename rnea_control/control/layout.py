@@ -214,7 +214,8 @@ class State(Desired):
     inverse_inertia: Vector = numbers(36)  # regularized, as its Cholesky factor
     regularization: float  # addition to the inverse inertia; 0 away from singularities
     condition: float  # condition number of the Jacobian; 1 where it is below 17
-    singular_rate: float  # rate of its smallest singular value, times the value
+    weak_direction: Vector = numbers(6)  # motion of the tip that it moves least
+    singular_gradient: Vector = numbers(6)  # of its smallest singular value, see task_space.py
     modes: Vector = numbers(36)  # eigenvectors of the stiffness, scaled by the inertia
     scaled_stiffness: Vector = numbers(36)
     work: Vector = numbers(36)  # scratch memory

@@ -13,6 +13,9 @@ joint's velocity or effort limit:
    began to slide that way, so that friction is excluded, up to half of the effort limit.
 7. **External torque**, in any direction, beyond the threshold of a joint.
 
+While the tip follows poses, it yields to a push: bound 4 leaves room for the largest wrench of
+`task_max_force`, and the bounds 3, 5 and 6 do not apply.
+
 The bounds of an external torque, from 4 on, must be violated in two successive states, as one wrong
 velocity looks like a large torque. They need the model: a law without a model does not have them. A
 violation begins an arrest (arrest.py).
@@ -23,11 +26,11 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import Vector
-from rnea_control.control import arrest, layout, momentum_observer, unrest
+from rnea_control.control import arrest, layout, momentum_observer, task_space, unrest
 from rnea_control.control.feedback import shortest_way
 from rnea_control.control.laws import uses_model
 from rnea_control.control.layout import Arm, Settings, State
-from rnea_control.control.references import moves_joints
+from rnea_control.control.references import is_of_task, moves_joints
 from rnea_control.control.robot import robot_of
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -174,7 +177,8 @@ def _unmodeled(settings: Settings, state: State) -> int:
             return layout.TOO_FAST
         error = state.smooth_velocity_error[j]
         bound = settings.max_velocity_error * reference
-        if abs(error) > bound + margin:
+        # A push moves a tip that yields; it moves within its velocity limit.
+        if abs(error) > bound + margin and not is_of_task(state):
             _note(state, j, error, bound)
             return layout.RUNAWAY
     return layout.UNDER_WAY
@@ -201,6 +205,8 @@ def _driven(settings: Settings, state: State, yields: bool) -> int:
         if part > most:
             strongest, most = j, part
         bound = factor * settings.max_driving_torque * settings.effort_limit[j]
+        if is_of_task(state):  # a tip that yields is pushed
+            bound += task_space.torque_of_largest_wrench(settings, state, j)
         moves = abs(velocity) > MOVING * settings.reference_speed[j]
         if moves and part > 0.0 and abs(residual) > bound:
             _note(state, j, residual, bound)

@@ -112,13 +112,21 @@ def _carry_on(state: State, t: float) -> tuple[Vector3, Vector3]:
 
 
 @inlined
+def _lead(settings: Settings, which: int) -> float:
+    """Distance by which a target with the largest velocity leads while the desired pose
+    accelerates."""
+    fastest, most = settings.task_max_velocity[which], settings.task_max_acceleration[which]
+    return fastest / settings.stream_bandwidth + 0.5 * fastest * fastest / most
+
+
+@inlined
 def _take_twist(settings: Settings, state: State, twist: Vector, t: float) -> None:
-    """Moves the target with a twist until the next message, no further than the largest distance
-    from the desired pose."""
+    """Moves the target with a twist until the next message. Where the desired pose cannot follow,
+    the target waits for it."""
     way, turn = _carry_on(state, t)
     to, turn_to = way_between(state.desired_pose, state.target_pose)
-    far = settings.task_max_distance
-    to, turn_to = clipped(add(to, way), far[0]), clipped(add(turn_to, turn), far[1])
+    to = clipped(add(to, way), _lead(settings, 0))
+    turn_to = clipped(add(turn_to, turn), _lead(settings, 1))
     orientation = product(quaternion_of_vector(turn_to), quaternion_in(state.desired_pose))
     position = add(position_in(state.desired_pose), to)
     store_pose(state.target_pose, position, normalized(orientation))

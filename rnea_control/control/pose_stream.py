@@ -75,10 +75,13 @@ def _accelerate(
 
 
 @inlined
-def _pace(state: State) -> float:
-    """Factor of the velocity near a singularity, 0 to 1; 1 for a motion away from it."""
-    excess = state.condition - SLOW_CONDITION
-    if excess <= 0.0 or state.singular_rate >= 0.0:
+def _pace(state: State, velocity: Vector3, turning: Vector3) -> float:
+    """Factor of the velocity near a singularity, 0 to 1; 1 for a motion away from it. `velocity`,
+    `turning`: direction of the motion."""
+    excess, gradient = state.condition - SLOW_CONDITION, state.singular_gradient
+    if excess <= 0.0:
+        return 1.0
+    if dot(position_in(gradient), velocity) + dot(rotation_part(gradient), turning) >= 0.0:
         return 1.0
     return max(1.0 - excess / (STOP_CONDITION - SLOW_CONDITION), 0.0)
 
@@ -160,13 +163,14 @@ def follow_poses(settings: Settings, state: State, t: float, dt: float, predicte
         w = settings.stream_bandwidth
         fastest, most = settings.task_max_velocity, settings.task_max_acceleration
         if follows:
-            pace = _pace(state) * state.scaling
             passed, left = _carried(state, w, t + settings.dead_time)
             way, turn = way_between(state.desired_pose, state.target_pose)
             rate, turn_rate = position_in(state.target_twist), rotation_part(state.target_twist)
             target = _within_box(settings, add(add(p, way), scale(passed, rate)))
             way, turn = subtract(target, p), add(turn, scale(passed, turn_rate))
             rate, turn_rate = scale(left, rate), scale(left, turn_rate)
+            wanted, turns = add(rate, scale(w, way)), add(turn_rate, scale(w, turn))
+            pace = _pace(state, wanted, turns) * state.scaling
             a = _accelerate(way, rate, velocity, w, pace * fastest[0], most[0], h)
             turning_rate = _accelerate(turn, turn_rate, turning, w, pace * fastest[1], most[1], h)
         else:

@@ -178,8 +178,6 @@ class ControllerSettings(Settings):
 
     gains: Gains
     control_law: ControlLaw = ControlLaw.computed_torque  # see `rnea_control.control.laws`
-    task_law: ControlLaw = ControlLaw.cartesian_impedance  # law of references of poses
-    tip: str = row("task.tip", "")
     effort_limit_scale: float = row("effort_limit_scale", 1.0)
     hardware_compensates_gravity: bool = row("hardware_compensates_gravity", False)
     friction_compensation: bool = row("friction_compensation", False)
@@ -187,6 +185,8 @@ class ControllerSettings(Settings):
     safety: SafetySettings | None = None  # None for only the model's effort limits
     feedback_inertia: FloatArray | None = row("feedback_inertia.<joint>", None)  # or the model's
     dead_time: float = row("dead_time", 0.0)
+    task_law: ControlLaw = ControlLaw.cartesian_impedance  # law of references of poses
+    tip: str = row("task.tip", "")
     # Values of `MORE`, by the names of their rows; missing values have the defaults of the table.
     more: Mapping[str, Any] = field(default_factory=dict)
 

@@ -52,6 +52,7 @@ from rnea_control.jit.linking import linked
 from rnea_control.jit.record import Record
 
 LONGEST_INTEGRATION_STEP = 0.1  # longest gap between ticks that the integral counts [s]
+RESTING = 0.05  # velocity below which the change of a law blends [rad/s] or [m/s]
 # A joint shakes when its velocity error often changes sides.
 SHAKING_SPEED = 0.2  # fraction of the velocity limit above which a sign change counts
 MOST_REVERSALS = 10.0  # sign changes that trip
@@ -246,7 +247,7 @@ def step(
     state.last_trajectory_time = s
     ended = desired_motion(arm, settings, state, t, dt, s, predicted)
     if predicted:
-        feedback.predict_state(settings, state, q, v, dt)
+        feedback.predict_state(settings, state, q, v, dt, not arm.predicting)
         belief.watch_rest(state, t, v)
     else:
         stopped = arm.watch == motion_watch.STOPPED
@@ -282,19 +283,21 @@ _step, _watch = linked(step), linked(motion_watch.watch)
 
 
 @inlined
-def _begin_law(state: State) -> None:
-    """The torque of the law before fades out, and its integral ends, as its unit may be another."""
-    state.blend_start = math.nan
+def _begin_law(state: State, blends: bool) -> None:
+    """The torque of the law before fades out if it `blends`, and its integral ends, as its unit may
+    be another."""
+    state.blend_start = math.nan if blends else -math.inf
     state.integral[:] = 0.0
 
 
 @inlined
-def _refer_to(settings: Settings, state: State, reference: int) -> None:
-    """Changes to another reference, and to its law."""
+def _refer_to(settings: Settings, state: State, reference: int, blends: bool) -> None:
+    """Changes to another reference, and to its law. An arm that is to be braked does not blend: the
+    torque of the law before would move it on."""
     before = law_in_force(settings, state)
     state.reference = reference
     if law_in_force(settings, state) != before:
-        _begin_law(state)
+        _begin_law(state, blends)
 
 
 @inlined
@@ -302,7 +305,7 @@ def _leave_stream(arm: Arm, settings: Settings, state: State) -> None:
     """Brakes straight on from the desired motion of a stream. The stream begins again after a pause
     only."""
     arm.stream_waits = True
-    _refer_to(settings, state, TRAJECTORY)
+    _refer_to(settings, state, TRAJECTORY, True)
     brake_straight(arm, settings, state, state.desired_position, state.desired_velocity)
 
 
@@ -313,12 +316,21 @@ def begin_stream(arrays: StepArrays, reference: int, t: float) -> None:
     end_motion(arm, state, arrays.findings, layout.STREAM_BEGAN)
     if state.last_trajectory_time >= state.path_end:
         settle(state)
-    _refer_to(arrays.settings[arm.braced], state, reference)
+    _refer_to(arrays.settings[arm.braced], state, reference, True)
     state.path_end, state.unscaled_until = math.inf, -math.inf
     state.stream_step = 0.0
     for j in range(state.shape[1]):  # joints without a target stay
         state.target[j], state.target_rate[j] = state.desired_position[j], 0.0
         state.target_effort[j], state.target_at[j] = 0.0, t
+
+
+@inlined
+def _rests(state: State) -> bool:
+    """True if the arm is desired to rest, and hardly moves."""
+    rests = True
+    for j in range(state.shape[1]):
+        rests &= max(abs(state.desired_velocity[j]), abs(state.last_velocity[j])) < RESTING
+    return rests
 
 
 @inlined
@@ -328,9 +340,11 @@ def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
     state.last_trajectory_time = t - state.behind
     if is_streamed(state):
         arm.stream_waits = True
-    _refer_to(settings, state, resting_reference(settings))
+    _refer_to(settings, state, resting_reference(settings), _rests(state))
     state.saturated_since[:] = 0.0
     state.smooth_velocity_error[:] = 0.0
+    # A state that is predicted goes on from here: desired motion minus errors.
+    state.position_error[:] = state.velocity_error[:] = 0.0
     belief.believe(state)
     brake_straight(arm, settings, state, q, v)
 
@@ -414,7 +428,7 @@ def emergency_stop(arrays: StepArrays) -> None:
     guided = not moves_joints(state)
     if only_a_hand_moves(settings[arm.braced]):
         arm.braced = 1
-        _refer_to(settings[1], state, TRAJECTORY)
+        _refer_to(settings[1], state, TRAJECTORY, False)
     if arm.watch == motion_watch.FREE:
         arm.watch = motion_watch.STOPPED
     end_motion(arm, state, arrays.findings, layout.STOPPED)
@@ -516,7 +530,7 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
         catch(arm, in_force, state, request.now, measured[0], measured[1])
         arrest.begin_from(in_force, state, request.now, measured[1])
     elif kind == GUIDE:
-        _refer_to(in_force, state, HAND)
+        _refer_to(in_force, state, HAND, True)
     elif kind == ADOPT:
         if s >= state.path_end:
             settle(state)  # a stop leaves it at full speed
@@ -530,7 +544,7 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
         for which in range(2):
             _copy(asked.settings[which], settings[which])
         if law_in_force(settings[arm.braced], state) != before:
-            _begin_law(state)
+            _begin_law(state, True)
         arm.bodies_at = request.bodies_at
         if request.new_model:
             momentum_observer.start_anew(state)

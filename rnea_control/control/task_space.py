@@ -63,7 +63,8 @@ SINGULAR = 0.08  # singular value of J below which inverses are regularized
 SLOW_CONDITION = 17.0  # condition number of J from which motions slow down
 LARGEST_DAMPING = 0.04  # the root of the regularization, by singular values of J, at a singularity
 DEPENDENT = 1e-6  # length of a column of Y, as a part of the longest, that counts as zero
-SLOWEST_MODE = 1.0  # modes with a lower frequency are damped as this one [rad/s]
+LEAST_STIFFNESS = 20.0  # directions with less stiffness are damped as with this one [N/m]
+LEAST_ROTATIONAL_STIFFNESS = 1.0  # the same for rotations [Nm/rad]
 STIFFNESS_TIME = 0.03  # time constant with which the stiffness follows its settings [s]
 SAME_STIFFNESS = 1e-6  # difference from its setting, as a part, below which it is reached
 NULL_DAMPING = 2.0  # least damping of motions that leave the tip where it is, per inertia [1/s]
@@ -218,40 +219,9 @@ def _column(J: Matrix, j: int) -> tuple[Vector3, Vector3]:
 
 
 @shared
-def _singular_rate(robot: Robot, settings: Settings, state: State, weakest: int) -> float:
-    """Rate of the smallest singular value of J, times this value, in the desired motion.
-
-    With the left singular vector u, column `weakest` of `work`, it is u^T J' J^T u. The derivative
-    of column i of J by the position of joint k is z_k x J_i if k moves i, and z_i x the linear part
-    of J_k if i moves k.
-    """
-    bodies, J, V, dq = robot.bodies, state.jacobian, state.work, state.desired_velocity
-    way = (V[weakest], V[SIZE + weakest], V[2 * SIZE + weakest])
-    turn = (V[3 * SIZE + weakest], V[4 * SIZE + weakest], V[5 * SIZE + weakest])
-    rate = 0.0
-    i = body.link_body(robot.links, int(settings.task_link))
-    while i != 0:
-        of_i = body.velocity_index(bodies, i)
-        linear, z = _column(J, of_i)
-        along_i = dot(way, linear) + dot(turn, z)
-        k = i
-        while k != 0:
-            of_k = body.velocity_index(bodies, k)
-            linear_k, z_k = _column(J, of_k)
-            by_k = dot(way, cross(z_k, linear)) + dot(turn, cross(z_k, z))
-            rate += along_i * by_k * dq[of_k]
-            if k != i:
-                along_k = dot(way, linear_k) + dot(turn, z_k)
-                rate += along_k * dot(way, cross(z_k, linear)) * dq[of_i]
-            k = body.parent(bodies, k)
-        i = body.parent(bodies, i)
-    return rate
-
-
-@shared
-def _find_singularity(robot: Robot, settings: Settings, state: State) -> None:
-    """Fills in the condition of J, the rate of its smallest singular value, and the addition to the
-    inverse inertia; 1 and 0 far from a singularity."""
+def _find_singularity(state: State) -> None:
+    """Fills in the condition of J, the direction of the tip that it moves least, and the addition
+    to the inverse inertia; 1 and 0 far from a singularity."""
     J, G, work = state.jacobian, state.scaled_stiffness, state.work
     trace = inertia_trace = 0.0
     for r in range(SIZE):
@@ -278,10 +248,49 @@ def _find_singularity(robot: Robot, settings: Settings, state: State) -> None:
         if G[SIZE * r + r] < G[SIZE * weakest + weakest]:
             weakest = r
     smallest = max(G[SIZE * weakest + weakest] + least, 0.0)
-    state.singular_rate = _singular_rate(robot, settings, state, weakest)
+    for r in range(SIZE):
+        state.weak_direction[r] = work[SIZE * r + weakest]
     state.condition = math.sqrt(largest / max(smallest, 1e-12 * largest))
     share = max(1.0 - smallest / (SINGULAR * SINGULAR), 0.0)
     state.regularization = (LARGEST_DAMPING * share) ** 2 * inertia_trace / max(trace, 1e-12)
+
+
+@inlined
+def _into_basis(state: State, x: Vector) -> None:
+    """x = R^-T x, for a vector of six numbers; regularized."""
+    R = state.factor
+    if state.regularization == 0.0:
+        for i in range(SIZE):
+            for k in range(i):
+                x[i] -= R[SIZE * k + i] * x[k]
+            x[i] /= R[SIZE * i + i]
+        return
+    solve_by_cholesky(state.inverse_inertia, x)
+    for i in range(SIZE):
+        total = 0.0
+        for k in range(i, SIZE):
+            total += R[SIZE * i + k] * x[k]
+        x[i] = total
+
+
+@inlined
+def _out_of_basis(state: State, x: Vector) -> None:
+    """x = R^-1 x, for a vector of six numbers; regularized."""
+    R = state.factor
+    if state.regularization == 0.0:
+        for back in range(SIZE):
+            i = SIZE - 1 - back
+            for k in range(i + 1, SIZE):
+                x[i] -= R[SIZE * i + k] * x[k]
+            x[i] /= R[SIZE * i + i]
+        return
+    for back in range(SIZE):  # R^T x
+        i = SIZE - 1 - back
+        total = 0.0
+        for k in range(i + 1):
+            total += R[SIZE * k + i] * x[k]
+        x[i] = total
+    solve_by_cholesky(state.inverse_inertia, x)
 
 
 @shared
@@ -303,9 +312,16 @@ def observe_tip(robot: Robot, settings: Settings, state: State, q: Vector, v: Ve
         state.twist[r] = total
         _solve_lower(L, Y[r])
     _orthogonalize(state)
-    _find_singularity(robot, settings, state)
-    if state.regularization == 0.0:
-        return
+    _find_singularity(state)
+    if state.regularization != 0.0:
+        _regularize(state)
+    if state.condition > SLOW_CONDITION:
+        _find_singular_gradient(robot, link, state)
+
+
+@inlined
+def _regularize(state: State) -> None:
+    """Fills in the Cholesky factor of the regularized inverse inertia."""
     R, A = state.factor, state.inverse_inertia
     for r in range(SIZE):
         for c in range(r + 1):
@@ -316,22 +332,40 @@ def observe_tip(robot: Robot, settings: Settings, state: State, q: Vector, v: Ve
     cholesky(A, A, 0.0)
 
 
-@inlined
-def _into_basis(state: State, x: Vector) -> None:
-    """x = R^-T x, for a vector of six numbers; regularized."""
-    R = state.factor
-    if state.regularization == 0.0:
-        for i in range(SIZE):
-            for k in range(i):
-                x[i] -= R[SIZE * k + i] * x[k]
-            x[i] /= R[SIZE * i + i]
-        return
-    solve_by_cholesky(state.inverse_inertia, x)
-    for i in range(SIZE):
+@shared
+def _find_singular_gradient(robot: Robot, link: int, state: State) -> None:
+    """Fills in the gradient of the smallest singular value of J by the motion of the tip, times the
+    value.
+
+    With its left singular vector u, the rate of the value, times the value, is u^T J' J^T u. The
+    derivative of column i of J by the position of joint k is z_k x J_i if k moves i, and z_i x the
+    linear part of J_k if i moves k.
+    """
+    bodies, J, u, gradient = robot.bodies, state.jacobian, state.weak_direction, state.null_torque
+    way, turn = position_in(u), rotation_part(u)
+    gradient[:] = 0.0
+    i = body.link_body(robot.links, link)
+    while i != 0:
+        of_i = body.velocity_index(bodies, i)
+        linear, z = _column(J, of_i)
+        along_i = dot(way, linear) + dot(turn, z)
+        k = i
+        while k != 0:
+            of_k = body.velocity_index(bodies, k)
+            linear_k, z_k = _column(J, of_k)
+            changed = dot(way, cross(z_k, linear))
+            gradient[of_k] += along_i * (changed + dot(turn, cross(z_k, z)))
+            if k != i:
+                gradient[of_i] += (dot(way, linear_k) + dot(turn, z_k)) * changed
+            k = body.parent(bodies, k)
+        i = body.parent(bodies, i)
+    _solve_lower(robot.matrix, gradient)
+    for r in range(SIZE):
         total = 0.0
-        for k in range(i, SIZE):
-            total += R[SIZE * i + k] * x[k]
-        x[i] = total
+        for j in range(gradient.shape[0]):
+            total += state.basis[r, j] * gradient[j]
+        state.singular_gradient[r] = total
+    _out_of_basis(state, state.singular_gradient)
 
 
 @inlined
@@ -396,13 +430,16 @@ def find_wrench(settings: Settings, state: State) -> None:
 
 @inlined
 def _scaled_stiffness(state: State) -> None:
-    """B = R K R^T"""
+    """B = R K R^T, with the stiffness that the damping is for: free directions are damped, too."""
     B, R, K = state.scaled_stiffness, state.factor, state.stiffness
+    for k in range(SIZE):
+        least = LEAST_STIFFNESS if k < 3 else LEAST_ROTATIONAL_STIFFNESS
+        state.work[k] = max(K[k], least)
     for r in range(SIZE):
         for c in range(r + 1):
             total = 0.0
             for k in range(r, SIZE):
-                total += R[SIZE * r + k] * K[k] * R[SIZE * c + k]
+                total += R[SIZE * r + k] * state.work[k] * R[SIZE * c + k]
             B[SIZE * r + c] = B[SIZE * c + r] = total
 
 
@@ -429,8 +466,8 @@ def add_impedance_torque(robot: Robot, settings: Settings, state: State, v: Vect
         along = 0.0
         for r in range(SIZE):
             along += V[SIZE * r + c] * x[r]
-        square = max(B[SIZE * c + c], SLOWEST_MODE * SLOWEST_MODE)
-        state.work[c] = 2.0 * settings.task_damping_ratio * math.sqrt(square) * along
+        frequency = math.sqrt(max(B[SIZE * c + c], 0.0))
+        state.work[c] = 2.0 * settings.task_damping_ratio * frequency * along
     for r in range(SIZE):
         total = 0.0
         for c in range(SIZE):
@@ -521,3 +558,14 @@ def accelerate_tip(
     consistent_inverse(robot, state, x, out)
     for j in range(a.shape[0]):
         a[j] += out[j]
+
+
+@inlined
+def torque_of_largest_wrench(settings: Settings, state: State, j: int) -> float:
+    """Largest torque at joint j by a wrench on the tip within `task_max_force`, [Nm] or [N]."""
+    force = moment = 0.0
+    for r in range(3):
+        force += state.jacobian[r, j] * state.jacobian[r, j]
+        moment += state.jacobian[3 + r, j] * state.jacobian[3 + r, j]
+    most = settings.task_max_force
+    return math.sqrt(force) * most[0] + math.sqrt(moment) * most[1]

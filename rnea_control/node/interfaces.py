@@ -17,7 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from rnea_control.control import Supervisor
 from rnea_control.loop import other_inputs
-from rnea_control.node import trajectory_state
+from rnea_control.node import tip_topics, trajectory_state
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import MODE as SENTINEL_MODE
 from rnea_control.node.state_topics import Fill, StateTopics, external_torques, torque_terms
@@ -248,6 +248,12 @@ INTERFACES: tuple[Interface, ...] = (
     StateTopic("~/external_torques", "sensor_msgs/msg/JointState",
         "external torque of each joint in `effort`, from the arm's momentum "
         "([safety.md](safety.md#an-arm-that-does-not-obey))", fill=external_torques),
+    StateTopic("current_pose", "geometry_msgs/msg/PoseStamped",
+        "measured pose of `task.tip`, in the root link's frame ([task_space.md](task_space.md))",
+        fill=tip_topics.current_pose),
+    StateTopic("current_twist", "geometry_msgs/msg/TwistStamped",
+        "measured velocity of `task.tip`, in axes of the root link's frame",
+        fill=tip_topics.current_twist),
     Publisher(MODE, "lifecycle_msgs/msg/TransitionEvent",
         "the [mode](safety.md#modes) and the reason of its change", LATCHED),
     Publisher(PARAMETERS_IN_FORCE, "rcl_interfaces/msg/ParameterEvent",

@@ -22,12 +22,13 @@ from rnea_control.control import (
     Gains,
     SafetySettings,
 )
+from rnea_control.control.laws import JOINT_LAWS
 from rnea_control.control.output_stage import BRAKING_RATE, LONGEST_RATE_STEP
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import TorqueError
 from rnea_control.model import RobotModel
 
-LAWS = list(ControlLaw)
+LAWS = list(JOINT_LAWS)
 WITH_MODEL = [law for law in LAWS if law != ControlLaw.pd]
 POSITION, VELOCITY, EFFORT, RATE = range(4)  # rows of `at_work`
 

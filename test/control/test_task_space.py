@@ -202,3 +202,72 @@ def test_error_decays_as_in_the_closed_form(name: str) -> None:
         aba(tip.model, tip.ws, q, v, torque, a)
         q, v = q + h * v + 0.5 * h * h * a, v + h * a
     assert deviation < 1e-3 * 0.025
+
+
+# Postures in which the arm is stretched, or two axes coincide.
+SINGULAR = {
+    "panda": [0.3498, 0.0, -0.1275, -0.467, -0.0005, 1.8187, 0.5678],
+    "ur5_robot": [0.3, -1.2, 0.0, -1.0, 1.2, 0.4],
+    "ur10_robot": [0.3, -1.2, 1.4, -1.0, 0.0, 0.4],
+    "z1": [0.3, 1.2, -1.4, 0.4, 0.0, 0.2],
+    "kinova": [0.3, 3.6, 3.1415, 0.6, 1.2, 0.4],
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+@pytest.mark.parametrize("law", [ControlLaw.cartesian_impedance, ControlLaw.task_computed_torque])
+def test_torque_is_bounded_and_continuous_through_singular_postures(
+    name: str, law: ControlLaw
+) -> None:
+    tip = Tip(name, law, **{"nullspace.stiffness": 10.0})
+    singular, rng = np.array(SINGULAR[name]), np.random.default_rng(3)
+    way, v = 0.15 * rng.standard_normal(tip.nv), 0.2 * rng.standard_normal(tip.nv)
+    torques = []
+    for share in np.linspace(-1.0, 1.0, 4001):
+        q = singular + share * way
+        X = tip.pose(q).copy()
+        X[:3, 3] += 0.01
+        tip.aim(X)
+        torques.append(tip.torque(q, v) - tip.own(q, v))
+    steps = np.abs(np.diff(torques, axis=0)).max(axis=0)
+    scale = np.abs(tip.mass(singular)).max() + 1.0
+    assert np.isfinite(torques).all()
+    assert np.abs(torques).max() < 60.0 * scale, np.abs(torques).max()
+    # From one of 4000 postures to the next no torque changes by more than 0.5 %.
+    assert steps.max() < 0.005 * np.ptp(torques, axis=0).max(), steps
+    condition = max(
+        np.linalg.cond(tip.jacobian(singular + share * way)) for share in np.linspace(-1, 1, 401)
+    )
+    assert condition > 300.0
+
+
+def energy(tip: Tip, q: np.ndarray, v: np.ndarray) -> float:
+    """Energy of motion and of the stiffness, without the posture's."""
+    error, K = tip.rows.task_error, tip.rows.stiffness
+    return float(0.5 * v @ tip.mass(q) @ v + 0.5 * error @ (K * error))
+
+
+def test_arm_is_passive_while_it_is_pushed_and_the_stiffness_changes() -> None:
+    """What a push does not add, and the stiffness adds by at most `task.max_power`, is lost."""
+    power, h, rng = 2.0, 5e-4, np.random.default_rng(9)
+    unbounded = {"task.error_clip": [9.0, 9.0], "task.max_force": [1e6, 1e6]}
+    parameters = {"task.max_power": power, **unbounded}
+    tip = Tip("panda", ControlLaw.cartesian_impedance, **parameters)
+    q, v, a = tip.q.copy(), np.zeros(7), np.zeros(7)
+    settings, push, stored, most = tip.controller.arrays.settings[0], np.zeros(6), 0.0, 0.0
+    for i in range(40_000):
+        if i % 400 == 0:
+            push = rng.standard_normal(6) * [15, 15, 15, 2, 2, 2] * (rng.random() < 0.5)
+            settings.task_stiffness = rng.uniform(0.0, 2.0, 6) * STIFFNESS
+        torque = tip.torque(q, v, i * h)
+        before = energy(tip, q, v)
+        if i:
+            most = max(most, before - stored)
+        work = h * float(v @ tip.jacobian(q).T @ push)
+        aba(tip.model, tip.ws, q, v, torque + tip.jacobian(q).T @ push, a)
+        v = v + h * a
+        q = q + h * v
+        after_push = 0.5 * h * h * float(a @ tip.mass(q) @ a) + 2e-5  # of the integration
+        stored = before + max(work, 0.0) + power * h + after_push
+    assert most <= 1e-3, most
+    assert np.abs(q - tip.q).max() < 1.5

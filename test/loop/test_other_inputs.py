@@ -15,6 +15,7 @@ from rnea_control.loop.other_inputs import TARGET_JOINT, OtherInputs, hear_targe
 from rnea_control.loop.state_intake import StateIntake
 
 NAMES = ["shoulder", "elbow"]
+LINKS = ["base", "upper_arm"]
 CLOCK = -1  # stamps are of a simulation
 
 
@@ -44,13 +45,13 @@ def test_stream_begins_only_where_python_has_seen_all(fields: dict, result: int)
     loop = LoopState()
     for name, value in fields.items():
         setattr(loop, name, value)
-    assert send(arm, loop, OtherInputs(NAMES)) == result
+    assert send(arm, loop, OtherInputs(NAMES, LINKS)) == result
     assert arm.controller.streams == (result == stream_intake.TAKEN)
 
 
 def test_stream_goes_on_beside_a_publisher_of_released_stops() -> None:
     """A stop that is pressed ends it at once."""
-    arm, loop, others = SupervisedArm().activate(), LoopState(), OtherInputs(NAMES)
+    arm, loop, others = SupervisedArm().activate(), LoopState(), OtherInputs(NAMES, LINKS)
     assert send(arm, loop, others) == stream_intake.TAKEN
     loop.stops_received = 1
     assert send(arm, loop, others) == stream_intake.TAKEN
