@@ -205,7 +205,7 @@ class State(Desired):
     pose: Vector = numbers(7)
     twist: Vector = numbers(6)
     task_error: Vector = numbers(6)  # way to the desired pose, and rotation vector [m], [rad]
-    wrench: Vector = numbers(6)  # of the stiffness and of the target wrench [N], [Nm]
+    wrench: Vector = numbers(6)  # force and moment of the stiffness and the target wrench
     target_wrench: Vector = numbers(6)  # [N], [Nm]
     stiffness: Vector = numbers(6)  # stiffness in force [N/m], [Nm/rad]
     jacobian: Matrix = rows(6)  # linear, then angular velocity of the tip
@@ -215,7 +215,7 @@ class State(Desired):
     regularization: float  # addition to the inverse inertia; 0 away from singularities
     condition: float  # condition number of the Jacobian; 1 where it is below 17
     weak_direction: Vector = numbers(6)  # motion of the tip that it moves least
-    singular_gradient: Vector = numbers(6)  # of its smallest singular value, see task_space.py
+    singular_gradient: Vector = numbers(6)  # gradient of its smallest singular value
     modes: Vector = numbers(36)  # eigenvectors of the stiffness, scaled by the inertia
     scaled_stiffness: Vector = numbers(36)
     work: Vector = numbers(36)  # scratch memory

@@ -47,7 +47,7 @@ from rnea_control.spatial.rotation import (
 )
 from rnea_control.spatial.vectors import Vector3, add, dot, rotate, scale
 
-# What is too far, in place of a joint.
+# Parts of a pose that are too far, in place of a joint.
 FAR_POSITION = -1
 FAR_ORIENTATION = -2
 

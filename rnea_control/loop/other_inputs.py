@@ -40,6 +40,7 @@ TWIST = 7  # a TwistStamped of the tip
 
 MOST_KINDS = 12  # subscriptions beside the joint states
 MOST_STOPS = 64  # emergency stops that are kept for Python
+LONGEST_FRAME = 64  # characters of a refused frame that are kept
 LONGEST_MESSAGE = 4096  # longest message beside the joint states [bytes]
 
 
@@ -66,6 +67,7 @@ class Stop(Record):
     tip_bits="u8[::1]",
     link_names="u1[::1]",
     link_ends="i8[::1]",
+    frame="u1[::1]",
 )
 class OtherArrays(NamedTuple):
     """Data of the messages beside the joint states.
@@ -81,6 +83,7 @@ class OtherArrays(NamedTuple):
         posture: intake of the postures while a pose is followed.
         tip: numbers of the last pose or twist; `tip_bits`: the same memory as words.
         link_names, link_ends: names of the links.
+        frame: name of the last frame that was refused; zeros after it.
     """
 
     kinds: IntArray
@@ -97,6 +100,7 @@ class OtherArrays(NamedTuple):
     tip_bits: WordArray
     link_names: ByteArray
     link_ends: IntArray
+    frame: ByteArray
 
 
 class OtherInputs:
@@ -129,6 +133,7 @@ class OtherInputs:
             tip_bits=tip_bits,
             link_names=links,
             link_ends=link_ends,
+            frame=np.zeros(LONGEST_FRAME, dtype=np.uint8),
         )
 
 
@@ -169,6 +174,8 @@ def hear_targets(
         decoded, stamp, frame = tip_targets.decode_tip(
             message, size, count, others.link_names, others.link_ends, others.tip, others.tip_bits
         )
+        if decoded == tip_targets.UNKNOWN_FRAME:
+            tip_targets.copy_frame(message, size, others.frame)
     else:
         decoded, stamp = joint_targets.decode_joint_state(
             message, size, names, ends, others.joints, others.bits

@@ -71,6 +71,15 @@ def decode_tip(
     return READ, stamp, frame
 
 
+@inlined
+def copy_frame(data: ByteArray, size: int, frame: ByteArray) -> None:
+    """Copies the name of the frame, cut to the size of `frame`, with zeros after it."""
+    _, end = header(data, size, data[1] == cdr.BIG_ENDIAN)
+    begin = cdr.HEADER + 12
+    for i in range(frame.shape[0]):
+        frame[i] = data[begin + i] if begin + i < end else 0
+
+
 # For Python.
 read_tip = kernel("Tuple((i8, f8, i8))(u1[::1], i8, i8, u1[::1], i8[::1], f8[::1], u8[::1])")(
     decode_tip

@@ -10,6 +10,7 @@ import numpy as np
 
 from rnea_control.control import pose_intake, stream_intake
 from rnea_control.control.stream_intake import StreamIntake
+from rnea_control.exceptions import quoted
 from rnea_control.loop import other_inputs
 from rnea_control.messages import joint_targets, tip_targets
 from rnea_control.model.robot_model import units
@@ -32,8 +33,6 @@ REASONS = {
     joint_targets.NOT_FINITE: "a value is not finite",
     stream_intake.BACKWARD: "its stamp is before that of the message before; if the clock of the "
     "publisher was set back, they count again once the arm rests",
-    tip_targets.UNKNOWN_FRAME: "its frame_id is not a link of the robot; use the root link, the "
-    "tip or another link of the URDF",
     tip_targets.NO_ORIENTATION: "the length of its quaternion is not 1",
     joint_targets.NO_TARGET: "it has no position or velocity",
 }
@@ -129,6 +128,13 @@ class StreamWatch:
             return (
                 f"{model.joint_names[j]} is {intake.value:.3g} {unit} from its desired position, "
                 f"more than stream.max_distance ({limit:.3g} {unit}); begin where the arm is"
+            )
+        if intake.result == tip_targets.UNKNOWN_FRAME:
+            frame = bytes(self._loop.arm_loop.others.arrays.frame).partition(b"\0")[0]
+            model = self._loop.controller.model
+            return (
+                f"its frame_id {quoted(frame.decode(errors='replace'))} is not a link of the "
+                f"robot; use its root link {quoted(model.root_link)}, the tip, or another link"
             )
         if intake.result == stream_intake.NOT_NOW:
             supervisor = self._loop.supervisor

@@ -147,7 +147,8 @@ def test_parameters_of_the_tick_are_in_their_rows() -> None:
 def test_step_reads_the_parameters_of_its_rows_alone() -> None:
     in_tick = {row.name for row in TICK_ROWS}
     # Whether there is a threshold at all is decided where the settings are made.
-    assert in_tick == {*layout.PARAMETERS.values(), "collision_detection.enable"}
+    of_rows = {*layout.PARAMETERS.values(), *layout.STIFFNESSES}
+    assert in_tick == {*of_rows, "collision_detection.enable"}
 
 
 def test_live_parameters_are_read_by_the_names_of_their_rows() -> None:
