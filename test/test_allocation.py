@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import itertools
+import struct
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 from robots import PANDA_JOINTS
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from task_arm import TaskArm
 
 from rnea_control import control, dynamics
@@ -31,11 +33,21 @@ from rnea_control.dynamics.workspace import SHAPES
 from rnea_control.jit.kernel import kernel
 from rnea_control.loop import other_inputs
 from rnea_control.loop.handover import Handover, HandoverTimes
-from rnea_control.loop.other_inputs import hear_targets_once
+from rnea_control.loop.loop_state import LoopState
+from rnea_control.loop.other_inputs import (
+    JOG,
+    POSITIONS,
+    TARGET_JOINT,
+    OtherInputs,
+    hear_targets_once,
+)
+from rnea_control.loop.state_intake import StateIntake
+from rnea_control.messages.cdr import HEADER
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros.effort_command import Command
+from rnea_control.ros.rcl_calls import GID_SIZE, Taken
 
 pytestmark = pytest.mark.one_thread
 
@@ -239,3 +251,70 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
 
     assert_keeps_nothing(tick, 2_000, LESS_THAN_AN_ARRAY)
     assert loop.arm_loop.statistics.ticks == count and not loop.fault
+
+
+def targets(kind: int, sign: float) -> bytes:
+    """A message of a stream, with all its fields: a target, or a velocity with this sign."""
+    values = np.array([0.1, 0.1, 0.1, -1.0, 0.1, 1.0, 0.1]) + 0.05 * sign
+    if kind == POSITIONS:
+        return serialize_message(Float64MultiArray(data=values.tolist()))
+    message = JointState(name=list(PANDA_JOINTS), velocity=[0.1 * sign] * 7)
+    message.header.stamp.sec = 1000
+    if kind == TARGET_JOINT:  # the bytes of a JointJog with velocities begin as those without
+        message.position, message.effort = values.tolist(), [0.1 * sign] * 7
+    return serialize_message(message)
+
+
+@pytest.mark.parametrize("kind", [TARGET_JOINT, POSITIONS, JOG])
+def test_a_step_in_a_stream_and_its_decoder_allocate_nothing(panda, kind: int) -> None:
+    controller, loop, others = (
+        controller_of(panda),
+        LoopState(),
+        OtherInputs(PANDA_JOINTS, panda.link_names),
+    )
+    intake = StateIntake(list(PANDA_JOINTS), 0.1).intake
+    q, v, tau = 0.5 * (panda.lower + panda.upper), np.zeros(7), np.zeros(7)
+    q[:] = [0.1, 0.1, 0.1, -1.0, 0.1, 1.0, 0.1]
+    controller.start(0.0, q)
+    controller.arm.takes_streams = True
+    messages = [np.frombuffer(targets(kind, sign), np.uint8) for sign in (1.0, -1.0)]
+    ticks = itertools.count(1)
+    buffers = [(others.arrays.message[: len(each)], each) for each in messages]
+    arrays = loop.argument, others.arrays, controller.arrays, intake.argument
+    rest = kind, len(messages[0]), (1, 2), -1, 0.0
+
+    def tick() -> None:
+        count = next(ticks)
+        intake.time = 1e-3 * count
+        into, message = buffers[count // 50 % 2]
+        into[:] = message
+        hear_targets_once(*arrays, *rest)
+        controller.step(intake.time, q, v, tau)
+
+    assert_keeps_nothing(tick, 4 * LESS_THAN_AN_ARRAY)
+    assert others.stream.taken == next(ticks) - 1 and controller.streams
+    assert np.abs(controller.desired[1]).min() > 0.0
+
+
+@pytest.mark.parametrize("kind", [TARGET_JOINT, POSITIONS, JOG])
+def test_whole_tick_in_a_stream_holds_nothing(panda, kind: int) -> None:
+    controller = controller_of(panda)
+    rest = Handover(HandoverTimes.of_controller()), LoopSettings(1e9, 1e9)
+    loop = ControlLoop(controller, Command(7), *rest, get_logger("test"), ROSClock())
+    loop.arm_loop.others.arrays.kinds[0] = kind
+    data, count = bytearray(state_message()), 0
+    beside = tuple((1, Taken(targets(kind, sign), 1, bytes(GID_SIZE))) for sign in (1.0, -1.0))
+    loop.start()
+
+    def tick() -> None:
+        nonlocal count
+        count += 1
+        loop.ticks.hear_beside((beside[count // 50 % 2],))
+        struct.pack_into("<iI", data, HEADER, *divmod(1_000 * 10**9 + 10**6 * count, 10**9))
+        loop.ticks.tick(bytes(data), count)
+
+    tick()
+    loop.supervisor.resume()
+    assert_keeps_nothing(tick, 3_000, LESS_THAN_AN_ARRAY)
+    assert loop.arm_loop.others.stream.taken > 0.9 * count and controller.streams
+    assert np.abs(controller.desired[1]).min() > 0.0
