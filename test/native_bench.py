@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -18,9 +19,12 @@ from node_bench import JOINTS, MODEL, joint_state
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.loop.handover import Handover, HandoverTimes
+from rnea_control.loop.other_inputs import JOG, POSITIONS, STOP, TARGET_JOINT
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros import rcl_calls as rcl
@@ -35,6 +39,22 @@ OWN, ANOTHER = bytes(range(16)), bytes(range(16, 32))
 BEFALLS = {"nothing": 0.897, "frozen": 0.003, "repeated": 0.02, "missed": 0.02, "late": 0.02}
 BEFALLS |= {"not finite": 0.01, "another's": 0.01, "jump": 0.005, "none": 0.01}
 BEFALLS |= {"many missing": 0.004, "gone": 0.001}
+# Streams: phases of as many states, in each of which one kind of targets comes, or none.
+PHASE = 800  # states of a phase
+PAUSE = 450  # states at the begin of a phase without targets
+TARGETS = 10  # states from one target to the next
+KINDS = STOP, TARGET_JOINT, POSITIONS, JOG  # of the subscriptions beside the states
+SENT = {"good": 0.69, "stamped": 0.08, "old stamp": 0.02, "not finite": 0.04, "far": 0.04}
+SENT |= {"unknown joint": 0.04, "cut": 0.04, "too many": 0.03, "none": 0.02}
+BUTTON = bytes(range(32, 48))  # publisher of the emergency stop
+
+
+class Beside(NamedTuple):
+    """A message beside the states: index of its subscription, from 1 on, and the message."""
+
+    which: int
+    data: bytes
+    publisher: bytes
 
 
 class Kept(Command):
@@ -111,16 +131,73 @@ class Script:
         return Taken(data, self.number, OWN)
 
 
+def targets(given: int, script: Script, controller: Controller) -> list[Beside]:
+    """The messages beside the states that arrive with the state of this number."""
+    rng, phase, within = np.random.default_rng((7, given)), given // PHASE, given % PHASE
+    found = []
+    if phase % 4 == 3 and within in (PAUSE + 150, PAUSE + 180):  # in the stream
+        pressed = serialize_message(Bool(data=within == PAUSE + 150))
+        found.append(Beside(1, pressed, BUTTON))
+    if within < PAUSE or given % TARGETS:
+        return found
+    kind = KINDS[1 + phase % 3]
+    found.append(Beside(KINDS.index(kind) + 1, target(kind, rng, script, controller), OWN))
+    if rng.random() < 0.2:  # of another publisher, by any of the topics
+        kind = KINDS[rng.integers(1, 4)]
+        which = KINDS.index(kind) + 1
+        if which != found[-1].which:
+            found.append(Beside(which, target(kind, rng, script, controller), ANOTHER))
+    return sorted(found)
+
+
+def target(kind: int, rng: np.random.Generator, script: Script, controller: Controller) -> bytes:
+    """A message of a stream near the desired position, or one that is to be refused."""
+    sent = rng.choice(list(SENT), p=list(SENT.values()))
+    values = rng.uniform(-0.1, 0.1, 2)
+    if kind != JOG:
+        values += controller.desired[0]
+    if sent == "not finite":
+        values[1] = np.nan
+    if sent == "far":
+        values[0] += 3.0
+    if kind == POSITIONS:
+        many = [*values, 0.0] if sent == "too many" else list(values)
+        data = serialize_message(Float64MultiArray(data=many))
+    else:
+        message = JointState(name=list(JOINTS))
+        some = rng.random() < 0.2
+        if some:  # some joints in another order
+            message.name, values = [JOINTS[1]], values[1:]
+        message.position = list(values)
+        if kind == JOG and rng.random() < 0.7:  # the bytes of a JointJog begin like a JointState
+            message.position, message.velocity = [], list(values)
+        elif rng.random() < 0.3:
+            message.velocity = [0.1] * len(values)
+            message.effort = [1.0] * len(values)
+        if sent in ("stamped", "old stamp"):
+            stamp = script.stamp - (0.01 if sent == "stamped" else 5.0)
+            seconds, part = divmod(round(stamp * 1e9), 10**9)
+            message.header.stamp.sec, message.header.stamp.nanosec = seconds, part
+        if sent == "unknown joint":
+            message.name = [*message.name[:-1], "gripper"]
+        if sent == "none":
+            message.name, message.position, message.velocity = [], [], []
+        data = serialize_message(message)
+    return data[: len(data) // 2] if sent == "cut" else data
+
+
 class Twin:
-    """A loop with its script; watched: collisions are looked for.
+    """A loop with its script; watched: collisions are looked for; streams: targets arrive.
 
     Attributes:
+        beside: messages that arrived with the state of the script, and were not taken.
         changes: of the mode, and why.
         endings: of motions.
     """
 
-    def __init__(self, seed: int, watched: bool = False) -> None:
-        self.script = Script(seed)
+    def __init__(self, seed: int, watched: bool = False, streams: bool = False) -> None:
+        self.script, self.streams = Script(seed), streams
+        self.beside: list[Beside] = []
         tolerances = {"path_position": 0.1, "goal_position": 0.05, "goal_time": 0.5}
         rate, error = np.full(2, 4000.0), np.full(2, 0.3)
         limits = {"torque_rate_limit": rate, "max_position_error": error, "check_jumps": True}
@@ -134,9 +211,22 @@ class Twin:
         parts = Controller(MODEL, settings), self.command, Handover(HandoverTimes.of_controller())
         logs = get_logger("twin"), ROSClock()
         self.loop = ControlLoop(*parts, LoopSettings(), *logs)
+        self.loop.arm_loop.others.arrays.kinds[: len(KINDS)] = KINDS
         self.changes: list[tuple] = []
         self.endings: list[tuple] = []
         self.given = 0
+
+    def next(self) -> Taken | None:
+        """The next state; the messages that arrive with it wait in `beside`."""
+        taken = self.script.next(self.loop.controller)
+        self.beside = targets(self.given, self.script, self.loop.controller) if self.streams else []
+        return taken
+
+    def hear_beside(self) -> None:
+        """Takes the messages beside the states, as `PythonTicks.answer_next` does."""
+        waiting = iter([(each.which, Taken(each.data, 0, each.publisher)) for each in self.beside])
+        self.beside = []
+        self.loop.ticks.hear_beside(waiting)
 
     @contextmanager
     def clocks(self) -> Iterator[None]:
@@ -160,7 +250,8 @@ class Twin:
             loop.arm_loop.handover.start(self.script.now, alone=True)
             for self.given in range(states):
                 actions(self, self.given)
-                taken = self.script.next(loop.controller)
+                taken = self.next()
+                self.hear_beside()
                 if taken is None or not loop.ticks.tick(*taken):
                     loop.ticks.watch()
                 self.told()
@@ -200,6 +291,7 @@ class Twin:
                 else:
                     table.advance(act=True)
                     taken = table.waiting
+                    self.hear_beside()
                     if taken is None:
                         loop.ticks.watch()
                 if taken is not None and not loop.ticks.tick(*taken):
@@ -221,11 +313,12 @@ class FakeTable:
         self._twin, self._actions, self._states = twin, actions, states
         self._meanwhile = meanwhile
         self.waiting: Taken | None = None
+        self._more = 0
         self.pending = self.acted = False
         self._kept: list[object] = [None, None, None]
         kinds = {
             rcl.WAIT: (self._wait, 3),
-            rcl.TRY: (lambda _: -1, 1),
+            rcl.TRY: (self._try, 1),
             rcl.TAKE: (self._take, 4),
             rcl.PUBLISH: (self._publish, 3),
             rcl.TRIGGER: (self._trigger, 1),
@@ -238,7 +331,9 @@ class FakeTable:
         self.array = np.zeros(rcl.TABLE, dtype=np.int64)
         for key, function in self._functions.items():
             self.array[key] = ctypes.cast(function, ctypes.c_void_p).value
-        self.array[rcl.COUNT], self.array[rcl.HERE] = 1, self.array.ctypes.data
+        self.array[rcl.COUNT], self.array[rcl.HERE] = 1 + len(KINDS), self.array.ctypes.data
+        subscriptions = range(1 + len(KINDS))
+        self.array[rcl.SUBSCRIPTIONS :][: len(subscriptions)] = subscriptions
         self._messages = self.array[rcl.MESSAGES : rcl.INFO].reshape(3, 8)
         self._info = self.array[rcl.INFO :]
 
@@ -248,7 +343,7 @@ class FakeTable:
         if act and not self.acted:
             self._actions(twin, twin.given)
         self.acted = False
-        self.waiting = twin.script.next(twin.loop.controller)
+        self.waiting = twin.next()
         twin.given += 1
 
     def _wait(self, *_: int) -> int:
@@ -263,13 +358,26 @@ class FakeTable:
             return nothing
         self._meanwhile(twin, twin.given)
         self.advance(act=False)
+        self._more = len(twin.beside)
         return rcl.OK
 
+    def _try(self, _: int) -> int:
+        """There is one message more for each that waits beside the state."""
+        self._more -= 1
+        return 0 if self._more >= 0 else -1
+
     def _take(self, subscription: int, message: int, info: int, _: int) -> int:
-        if self.waiting is None:
-            return rcl.TAKE_FAILED
         which = [row.ctypes.data for row in self._messages].index(message)
-        data, count, gid = self.waiting
+        if subscription == 0:
+            if self.waiting is None:
+                return rcl.TAKE_FAILED
+            data, count, gid = self.waiting
+        else:
+            found = [each for each in self._twin.beside if each.which == subscription]
+            if not found:
+                return rcl.TAKE_FAILED
+            self._twin.beside.remove(found[0])
+            data, count, gid = found[0].data, 0, found[0].publisher
         self._kept[which] = buffer = np.frombuffer(data, np.uint8).copy()
         self._messages[which, :2] = buffer.ctypes.data, len(data)
         self._info[2] = count

@@ -317,6 +317,8 @@ def _hear_others(
                 hear_targets(loop, others, arrays, intake, kind, size, publisher, clock, now)
             _end(loop)
             if kind >= TARGET_JOINT:
+                if arrays.arm[0].findings != loop.findings_seen:
+                    rcl.trigger(calls)  # a stream has begun; no state may follow
                 break  # a storm of targets must not keep the states waiting
             if kind == STOP:
                 rcl.trigger(calls)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rnea_control.control import Event, Mode, SupervisionSettings, Supervisor, step
@@ -77,7 +78,20 @@ class PythonTicks:
         if taken is None:
             wait = PREDICTION_PERIOD if self._watching else loop.shared.longest_wait
             taken = heard.take(0.0 if self._idle(wait) else wait)
-        for which, (message, _, publisher) in heard.beside():
+        self.hear_beside(heard.beside())
+        if taken is not None and self.tick(*taken):
+            self._watching = False
+            return
+        if taken is None and not heard.node.context.ok():
+            loop.stopping = True  # no more messages can come
+            return
+        self._watching = self.watch()
+
+    def hear_beside(self, messages: Iterable[tuple[int, Taken]]) -> None:
+        """Processes messages beside the states, each with the index of its subscription, from 1
+        on."""
+        loop = self._loop
+        for which, (message, _, publisher) in messages:
             kind = loop.others.arrays.kinds[which - 1]
             if kind == other_inputs.STOP:
                 with loop.lock:
@@ -86,13 +100,6 @@ class PythonTicks:
                 with loop.lock:
                     loop.hear_targets(kind, message, publisher, time.monotonic())
                     self._supervisor.follow_up(loop.controller.tell())
-        if taken is not None and self.tick(*taken):
-            self._watching = False
-            return
-        if taken is None and not heard.node.context.ok():
-            loop.stopping = True  # no more messages can come
-            return
-        self._watching = self.watch()
 
     @property
     def _idles(self) -> bool:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from native_bench import Twin, acts
+from native_bench import PHASE, Twin, acts
 
 from rnea_control.control import (
     EndKind,
@@ -21,19 +21,23 @@ from rnea_control.control import (
 )
 from rnea_control.control.motion import Ending
 from rnea_control.exceptions import RneaControlError
+from rnea_control.jit.record import Record
 from rnea_control.loop.other_inputs import MOST_STOPS
+from rnea_control.node.control_loop import ControlLoop
 
 STATES = 10_000
 ASKED = ("move", "move", "move", "hold", "scale", "guide", "resume", "stop", "reset")
+ASKED_IN_STREAMS = ("move", "move", "move", "hold", "scale", "resume", "resume", "resume", "reset")
+STALE = 350  # states of a phase in which nothing is asked, so that a stream becomes stale
 
 
 def act(twin: Twin, index: int) -> None:
     """What is asked of the loop before a state."""
-    if not acts(index):
+    if not acts(index) or (twin.streams and index % PHASE < STALE):
         return
     loop, rng = twin.loop, np.random.default_rng(index)
     with suppress(RneaControlError):
-        what = rng.choice(ASKED)
+        what = rng.choice(ASKED_IN_STREAMS if twin.streams else ASKED)
         if what == "move":
             points = [Waypoint(0.05 + 0.2 * rng.uniform(), rng.uniform(-0.1, 0.1, 2), np.zeros(2))]
             kept = twin.endings.append
@@ -57,9 +61,10 @@ def act(twin: Twin, index: int) -> None:
             loop.call(lambda it: it.emergency_stop(False, "button"))
 
 
-@pytest.mark.parametrize("watched", [False, True])
-def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> None:
-    by_python, by_machine = (Twin(int(watched), watched) for _ in range(2))
+def compared(**twin: bool) -> tuple[Twin, int]:
+    """The loop whose ticks are Python, after comparison with the one of machine code; and the
+    number of ticks that machine code took."""
+    by_python, by_machine = (Twin(len(twin), **twin) for _ in range(2))
     by_python.python(act, STATES)
     ticks = by_machine.natively(act, STATES)
     commands = zip(by_python.command.sent, by_machine.command.sent, strict=False)
@@ -69,17 +74,28 @@ def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> N
     assert by_python.changes == by_machine.changes
     assert by_python.endings == by_machine.endings
     one, other = by_python.loop, by_machine.loop
+    records = "lease", "intake", "counts", "stream"
     for name, mine, its in (
         ("state", one.controller.rows, other.controller.rows),
-        ("lease", *(each.arm_loop.handover.lease.array.view(np.uint8) for each in (one, other))),
-        ("intake", *(each.arm_loop.states.intake.array.view(np.uint8) for each in (one, other))),
         ("histograms", one.arm_loop.statistics.histograms, other.arm_loop.statistics.histograms),
-        (
-            "counts",
-            *(each.arm_loop.statistics.counts.array.view(np.uint8) for each in (one, other)),
-        ),
+        *zip(records, *(map(bytes_of, of_records(each)) for each in (one, other)), strict=True),
     ):
         np.testing.assert_array_equal(mine, its, name)
+    return by_python, ticks
+
+
+def of_records(loop: ControlLoop) -> tuple[Record, ...]:
+    arm = loop.arm_loop
+    return arm.handover.lease, arm.states.intake, arm.statistics.counts, arm.others.stream
+
+
+def bytes_of(record: Record) -> np.ndarray:
+    return record.array.view(np.uint8)
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> None:
+    by_python, ticks = compared(**({"watched": True} if watched else {}))
     collisions = [why for _, _, why in by_python.changes if why.startswith("collision?")]
     assert bool(collisions) == watched
     modes = {new for _, new, _ in by_python.changes}
@@ -90,6 +106,27 @@ def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> N
         EndKind.REACHED,
         EndKind.PATH_TOLERANCE_VIOLATED if watched else EndKind.DROPPED,
     }
+    assert ticks > 0.6 * STATES
+
+
+def test_targets_of_streams_move_both_alike_to_the_last_bit() -> None:
+    """Targets of all three topics; also targets that are refused, stale, stamped, or of a second
+    publisher, and an emergency stop in the stream."""
+    by_python, ticks = compared(streams=True)
+    stream = by_python.loop.arm_loop.others.stream
+    assert stream.taken > 120 and stream.foreign > 20
+    assert stream.refused >= 10 and stream.ignored > stream.refused
+    steps = {(old, new) for old, new, _ in by_python.changes}
+    for step in (
+        ("holding", "streaming"),
+        ("moving", "streaming"),
+        ("streaming", "braking"),
+        ("streaming", "blind"),
+        ("streaming", "emergency_stop"),
+    ):
+        assert step in steps, step
+    reasons = " ".join(why for _, _, why in by_python.changes)
+    assert "no target has come" in reasons and "a trajectory replaces the stream" in reasons
     assert ticks > 0.6 * STATES
 
 
