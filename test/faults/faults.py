@@ -704,7 +704,7 @@ _INPUTS = (
 
 # The arm stays on the path of the targets, as all joints follow them alike.
 _STREAM_GOES_ON = Bound(astray=0.05)
-_STREAM_STOPS = Bound(astray=0.05, rest=400)
+_STREAM_STOPS = Bound(astray=0.05, rest=300)
 _BEGINS_AGAIN = r"(?s)streaming: .*no target has come.*streaming: "
 
 _STREAMS = (
