@@ -33,6 +33,8 @@ from trajectory_bench import (
 )
 from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
 
+from rnea_control.ros.conventions import NEWEST
+
 DOMAIN = 91
 SWING = np.array([0.4, -0.3])
 TARGET = START + SWING
@@ -463,3 +465,85 @@ def test_points_without_times_are_those_of_a_policy(bench: TrajectoryBench) -> N
     assert np.abs(last[1]).max() > 0.3
     bench.run(1.0)
     np.testing.assert_allclose(bench.arm.q[-1], START, atol=1e-3)
+
+
+# Streams of joint targets.
+
+RATE_LIMIT = 2000.0  # limit of the torques' rate [Nm/s]
+TARGET_PERIOD = 0.02  # period of the targets [s]
+# The rate limit counts no more than real time, and the arm is stepped faster than that.
+MOST_ACCELERATION = 5.0  # [rad/s^2]
+LONGEST_STALL = 1.0  # longest time for which this machine stands still in a stream [s]
+FOLLOWED = 1e-3  # distance from the last target or the goal [rad]
+REPLACED_BY_STREAM = (*aborted(Result.INVALID_GOAL), "a stream of targets has replaced it")
+
+
+class Joystick:
+    """Sends targets, whatever the arm does.
+
+    Args:
+        bench: the bench; its targets time out late, as this machine may stand still.
+    """
+
+    def __init__(self, bench: TrajectoryBench) -> None:
+        self._bench = bench
+        limits = {f"torque_rate_limits__{joint}": RATE_LIMIT for joint in JOINTS}
+        limits |= {f"stream__max_acceleration__{joint}": MOST_ACCELERATION for joint in JOINTS}
+        bench.set(stream__target_timeout=LONGEST_STALL, **limits)
+        self._publisher = bench.node.create_publisher(JointState, "target_joint", NEWEST)
+        bench.wait(self._publisher.get_subscription_count)
+        self._first = len(bench.arm.torque)
+
+    def send(self, target: np.ndarray, duration: float) -> None:
+        """Sends a target again and again."""
+        for _ in range(round(duration / TARGET_PERIOD)):
+            self._publisher.publish(JointState(name=JOINTS, position=target.tolist()))
+            self._bench.run(TARGET_PERIOD)
+
+    def begin(self, target: np.ndarray) -> None:
+        """Sends a target until the arm follows it."""
+        before = len(self._bench.process.output)
+        while "streaming: following a stream" not in self._bench.process.output[before:]:
+            self.send(target, TARGET_PERIOD)
+
+    def end(self) -> None:
+        """Sends no more; the torques since the begin have no step beyond their limit."""
+        self._bench.node.destroy_publisher(self._publisher)
+        steps = np.abs(np.diff(self._bench.arm.torque[self._first - 1 :], axis=0))
+        assert 0.0 < steps.max() <= 1.001 * RATE_LIMIT / RATE
+
+
+def test_stream_of_targets_replaces_a_goal(bench: TrajectoryBench) -> None:
+    joystick = Joystick(bench)
+    sent = bench.follow([(3.0, TARGET, STILL, STILL)])
+    bench.run(0.3)
+    target = bench.arm.q[-1] + np.array([-0.1, 0.1])
+    joystick.begin(target)
+    bench.wait(lambda: sent.ended)
+    assert sent.ending == REPLACED_BY_STREAM
+    joystick.send(target, 1.0)
+    np.testing.assert_allclose(bench.arm.q[-1], target, atol=FOLLOWED)
+    joystick.end()
+
+
+def test_goal_ends_a_stream_that_goes_on(bench: TrajectoryBench) -> None:
+    """The stream does not take the arm back, also after the goal, until the operator resumes."""
+    joystick = Joystick(bench)
+    away = bench.arm.q[-1] + np.array([-0.2, 0.3])
+    joystick.begin(away)
+    away = bench.arm.q[-1] + np.array([0.2, -0.3])
+    while np.abs(bench.arm.v[-1]).max() < 0.2:  # the goal begins in motion
+        joystick.send(away, TARGET_PERIOD)
+    sent = bench.follow(POINTS)
+    joystick.send(away, TIME + 0.1)
+    bench.wait(lambda: sent.ended)
+    assert sent.ending[:2] == SUCCEEDED
+    for _ in range(5):
+        joystick.send(away, 0.1)
+        np.testing.assert_allclose(bench.arm.q[-1], TARGET, atol=FOLLOWED)
+    assert bench.ask("resume")[0]
+    near = TARGET + 0.1
+    joystick.begin(near)
+    joystick.send(near, 1.0)
+    np.testing.assert_allclose(bench.arm.q[-1], near, atol=FOLLOWED)
+    joystick.end()
