@@ -1,5 +1,5 @@
 """Targets of streams in the loop: while an emergency stop was not read, or the interpreter stands
-still, none begins."""
+still, none begins; bytes that are no targets move no arm."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from supervised_arm import START, SupervisedArm
 
 from rnea_control.control import stream_intake
 from rnea_control.loop.loop_state import LoopState
-from rnea_control.loop.other_inputs import TARGET_JOINT, OtherInputs, hear_targets_once
+from rnea_control.loop.other_inputs import (
+    JOG,
+    POSITIONS,
+    TARGET_JOINT,
+    OtherInputs,
+    hear_targets_once,
+)
 from rnea_control.loop.state_intake import StateIntake
+from rnea_control.messages.joint_targets import NOT_FINITE, UNREADABLE, WRONG_LENGTH
 
 NAMES = ["shoulder", "elbow"]
 LINKS = ["base", "upper_arm"]
@@ -59,3 +67,136 @@ def test_stream_goes_on_beside_a_publisher_of_released_stops() -> None:
     assert send(arm, loop, others) == stream_intake.NOT_NOW
     loop.stops_read = 1
     assert send(arm, loop, others) == stream_intake.NOT_NOW and not arm.controller.streams
+
+
+# Counts and lengths that lie about what follows.
+LIES = (0, 1, 2**16, 2**29, 2**31 - 1, 2**31, 2**32 - 8, 2**32 - 1)
+FUZZED = 20_000  # messages of one topic
+EXPLORED = 1_000_000  # messages of all topics
+
+TOPICS = (TARGET_JOINT, POSITIONS, JOG)
+COUNTS = {1, 2, 5, 6, 7, 9}  # counts and lengths in good messages, and no other of their words
+FIRST_COUNT = {TARGET_JOINT: 12, POSITIONS: 4, JOG: 12}  # offset of the first of them
+
+
+class Fuzzed:
+    """An arm in a stream that gets broken messages.
+
+    Attributes:
+        results: number of messages by their result.
+    """
+
+    def __init__(self, kind: int, seed: int) -> None:
+        self.rng, self.kind = np.random.default_rng(seed), kind
+        self.arm, self.loop, self.others = (
+            SupervisedArm().activate(),
+            LoopState(),
+            OtherInputs(NAMES, LINKS),
+        )
+        self.states, self.results = StateIntake(NAMES, 0.1), np.zeros(16, int)
+        self.good = [np.frombuffer(each, np.uint8) for each in self._good()]
+        settings = self.arm.controller.arrays.settings[0]
+        self.fastest = settings.stream_max_velocity.copy()
+        self.most = settings.stream_max_acceleration.copy()
+        self.lower, self.upper = settings.lower_limit.copy(), settings.upper_limit.copy()
+
+    def _good(self) -> list[bytes]:
+        """Messages of this topic."""
+        position, velocity, effort = START + 0.05, np.full(2, 0.1), np.full(2, 1.0)
+        if self.kind == POSITIONS:
+            array, plain = (Float64MultiArray(data=position.tolist()) for _ in range(2))
+            array.layout.dim = [MultiArrayDimension(label="joints", size=200, stride=200)]
+            return [serialize_message(array), serialize_message(plain)]
+        state = JointState(name=NAMES, position=position.tolist(), velocity=velocity.tolist())
+        state.header.stamp.sec, state.header.frame_id = 5, "base"
+        if self.kind == TARGET_JOINT:
+            state.effort = effort.tolist()
+            return [serialize_message(state)]
+        both = serialize_message(state)  # a JointJog begins like a JointState
+        state.position = []
+        return [both, serialize_message(state)]
+
+    def broken(self) -> np.ndarray:
+        """Bytes of a message with some of them changed, or any bytes."""
+        rng = self.rng
+        data = self.good[rng.integers(len(self.good))].copy()
+        what = rng.integers(6)
+        if what == 0:
+            return rng.integers(0, 256, int(rng.integers(1, 200)), np.uint8)
+        if what == 1:  # only the beginning is one of a message
+            data[4:] = rng.integers(0, 256, len(data) - 4, np.uint8)
+        if what in (2, 5):  # a lie at any word
+            place = 4 * int(rng.integers(1, len(data) // 4))
+            data[place : place + 4] = np.array([rng.choice(LIES)], "<u4").view(np.uint8)
+        if what in (3, 5):  # bits
+            for place in rng.integers(0, 8 * len(data), int(rng.integers(1, 9))):
+                data[place // 8] ^= 1 << (place % 8)
+        if what == 4:  # a name that does not end
+            data[data == 0] = rng.integers(0, 256)
+            data[:4] = 0, rng.integers(2), 0, 0
+        if rng.random() < 0.3:
+            data = data[: rng.integers(1, len(data) + 1)]
+        return data
+
+    def send(self, data: np.ndarray) -> int:
+        """Sends bytes; what lies beyond them in the memory is another message's."""
+        size, message = len(data), self.others.arrays.message
+        message[:size] = data
+        self.states.intake.time = self.arm.t
+        result = hear_targets_once(
+            *(self.loop.argument, self.others.arrays, self.arm.controller.arrays),
+            *(self.states.intake.argument, self.kind, size, (1, 2), CLOCK, 0.0),
+        )
+        self.results[result] += 1
+        return result
+
+    def check(self) -> None:
+        """The state is finite and within the bounds of a stream."""
+        rows = self.arm.controller.rows
+        position, velocity, acceleration = self.desired
+        assert np.isfinite([position, velocity, acceleration, self.arm.tau]).all()
+        assert (np.abs(velocity) <= self.fastest * (1.0 + 1e-9)).all(), velocity
+        assert (np.abs(acceleration) <= 4.0 * self.most * (1.0 + 1e-9)).all(), acceleration
+        assert (self.lower - 1e-6 <= position).all() and (position <= self.upper + 1e-6).all()
+        for each in (rows.target, rows.target_rate, rows.target_effort, rows.desired_effort):
+            assert np.isfinite(each).all(), each
+
+    @property
+    def desired(self) -> np.ndarray:
+        """Position, velocity and acceleration."""
+        return self.arm.controller.desired[:3]
+
+
+@pytest.mark.parametrize(
+    "messages", [FUZZED, pytest.param(EXPLORED // len(TOPICS), marks=pytest.mark.explores)]
+)
+@pytest.mark.parametrize("kind", TOPICS)
+def test_broken_bytes_move_the_arm_within_its_bounds(kind: int, messages: int) -> None:
+    """Bytes that happen to be targets count as targets; all others leave the state as it is."""
+    fuzzed = Fuzzed(kind, messages)
+    for k in range(messages):
+        before = fuzzed.arm.controller.rows.copy()
+        result = fuzzed.send(fuzzed.broken() if k % 10 else fuzzed.good[0])
+        if result != stream_intake.TAKEN:
+            np.testing.assert_array_equal(fuzzed.arm.controller.rows, before)
+        if k % 20 == 0:
+            fuzzed.arm.tick()
+            fuzzed.check()
+    assert fuzzed.results[stream_intake.TAKEN] > 0.003 * messages
+    assert fuzzed.results[[UNREADABLE, WRONG_LENGTH, NOT_FINITE]].all()
+
+
+@pytest.mark.parametrize("kind", TOPICS)
+@pytest.mark.parametrize("lie", LIES[2:])
+def test_count_or_length_that_lies_is_refused(kind: int, lie: int) -> None:
+    """Counts of sequences, and lengths of names and labels."""
+    fuzzed, lies = Fuzzed(kind, 0), 0
+    for good in fuzzed.good:
+        for place in range(FIRST_COUNT[kind], len(good) - 3, 4):
+            data = good.copy()
+            word = data[place : place + 4].view("<u4")
+            if word[0] in COUNTS:
+                word[0], lies = lie, lies + 1
+                assert fuzzed.send(data) != stream_intake.TAKEN, place
+    assert lies == {TARGET_JOINT: 7, POSITIONS: 4, JOG: 11}[kind]
+    assert fuzzed.send(fuzzed.good[0]) == stream_intake.TAKEN
