@@ -1,5 +1,6 @@
 """A stream of joint targets, followed by three filters: ours, an exponential one, and a new
-time-optimal motion for each target (ruckig). Prints the table of docs/streams.md.
+time-optimal motion for each target (ruckig). Prints the table of docs/streams.md, and a table of
+bandwidths for the rates of targets and states.
 
 The targets are a sine of 0.5 rad and 0.5 Hz, sent 50 times a second, also with 8 ms of jitter and
 one of twenty lost; and a step of 0.5 rad. Ours gets positions with stamps, as `target_joint` does.
@@ -31,6 +32,7 @@ FASTEST = 2.0  # largest velocity [rad/s]
 MOST = 10.0  # largest acceleration [rad/s^2]
 JERK = 200.0  # largest jerk [rad/s^3]
 SETTLED = 2.0  # time from which the errors count [s]
+OF_SINE = AMPLITUDE * (2.0 * math.pi * FREQUENCY) ** 2 / math.sqrt(2.0)  # RMS acceleration
 MOTOR = """<robot name="motor"><link name="base"/><link name="arm"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="joint" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
@@ -52,9 +54,9 @@ def sine(t: FloatArray) -> FloatArray:
     return AMPLITUDE * np.sin(2.0 * math.pi * FREQUENCY * t)
 
 
-def stream(jitter: float, lost: float) -> Sent:
+def stream(jitter: float, lost: float, period: float = STREAM_PERIOD) -> Sent:
     rng = np.random.default_rng(3)
-    made = np.arange(0.0, DURATION, STREAM_PERIOD)
+    made = np.arange(0.0, DURATION, period)
     made = made[rng.random(len(made)) >= lost]
     arrives = np.maximum.accumulate(made + rng.uniform(0.0, jitter, len(made)))
     return Sent(made, arrives, sine(made))
@@ -65,12 +67,15 @@ def step() -> Sent:
     return Sent(made, made, np.full(len(made), AMPLITUDE))
 
 
-def ours(bandwidth: float) -> Follower:
+def ours(bandwidth: float, period: float = PERIOD, most: float = MOST) -> Follower:
+    """Ours, with a period of the states [s] and a largest acceleration [rad/s^2]."""
+
     def follow(sent: Sent) -> FloatArray:
         model = RobotModel.from_urdf_string(MOTOR)
         bounds = {
             "stream.bandwidth": bandwidth,
-            "stream.max_acceleration.<joint>": np.array([MOST]),
+            "stream.max_velocity.<joint>": np.array([0.9 * FASTEST if most == MOST else 1e3]),
+            "stream.max_acceleration.<joint>": np.array([most]),
             "stream.max_distance": 10.0,
         }
         settings = ControllerSettings(Gains.uniform(1, 400.0, 40.0), more=bounds)
@@ -78,7 +83,7 @@ def ours(bandwidth: float) -> Follower:
         controller.start(0.0, np.zeros(1))
         controller.arm.takes_streams = True
         targets, tau, i, positions = Targets.zeros(1), np.zeros(1), 0, []
-        for t in np.arange(0.0, DURATION, PERIOD):
+        for t in np.arange(0.0, DURATION, period):
             while i < len(sent.made) and sent.arrives[i] <= t:
                 targets[:] = np.nan
                 targets.position = sent.position[i]
@@ -139,18 +144,57 @@ FOLLOWERS: dict[str, Follower] = {
 def row(name: str, follow: Follower) -> tuple[str, ...]:
     times = np.arange(0.0, DURATION, PERIOD)
     settled = times > SETTLED
-    of_sine = AMPLITUDE * (2.0 * math.pi * FREQUENCY) ** 2 / math.sqrt(2.0)
     cells = [name]
     for sent in (stream(0.0, 0.0), stream(JITTER, LOST)):
         position = follow(sent)
         error = math.sqrt(np.mean((position - sine(times))[settled] ** 2))
         acceleration = np.diff(position, 2)[settled[2:]] / PERIOD**2
-        cells += [f"{1e3 * error:.1f}", f"{math.sqrt(np.mean(acceleration**2)) / of_sine:.1f}"]
+        cells += [f"{1e3 * error:.1f}", f"{math.sqrt(np.mean(acceleration**2)) / OF_SINE:.1f}"]
     position = follow(step())
     fastest = np.abs(np.diff(position)).max() / PERIOD
     overshoot = 100.0 * max(position.max() / AMPLITUDE - 1.0, 0.0)
     late = times[np.flatnonzero(np.abs(position - AMPLITUDE) > 0.01 * AMPLITUDE)[-1]]
     return (*cells, f"{fastest:.1f}", f"{overshoot:.1f}", f"{late:.2f}")
+
+
+# Periods of targets and states [s], and bandwidths as multiples of the inverse period.
+RATES = ((0.02, PERIOD, (0.6, 1.2, 2.0, 3.0)), (0.01, PERIOD, (0.6, 1.2, 2.0, 3.0)))
+RATES += ((0.002, 0.002, (0.3, 0.6, 1.0)), (0.005, 0.005, (0.3, 0.6, 1.0)))
+UNBOUNDED = 1e4  # acceleration that bounds nothing here [rad/s^2]
+
+
+def rates() -> Table:
+    """Bandwidths for the rates of targets and states."""
+    rows = []
+    for of_targets, of_states, multiples in RATES:
+        for multiple in multiples:
+            bandwidth = multiple / of_targets
+            follow = ours(bandwidth, of_states, UNBOUNDED)
+            times = np.arange(0.0, DURATION, of_states)
+            settled = times > SETTLED
+            accelerations = [
+                np.diff(follow(sent), 2)[settled[2:]] / of_states**2
+                for sent in (
+                    stream(0.0, 0.0, of_targets),
+                    stream(0.4 * of_targets, LOST, of_targets),
+                )
+            ]
+            over = 100.0 * max(follow(step()).max() / AMPLITUDE - 1.0, 0.0)
+            cells = f"{1e3 * of_targets:g}", f"{1e3 * of_states:g}", f"{bandwidth:.0f}"
+            factors = [f"{math.sqrt(np.mean(each**2)) / OF_SINE:.1f}" for each in accelerations]
+            rows.append(
+                (*cells, f"{multiple:g}", f"{bandwidth * of_states:.2g}", *factors, f"{over:.1f}")
+            )
+    return Table(
+        "Bandwidths for the rates of targets and states",
+        (
+            *("period of targets [ms]", "of states [ms]", "bandwidth [rad/s]"),
+            *("bandwidth x period of targets", "x period of states"),
+            *("acceleration", "acceleration, jitter", "overshoot of a step [%]"),
+        ),
+        rows,
+        ["Without bounds of velocity and acceleration; jitter of 0.4 periods, one of 20 is lost."],
+    )
 
 
 def tables() -> list[Table]:
@@ -165,7 +209,7 @@ def tables() -> list[Table]:
         [row(name, follow) for name, follow in FOLLOWERS.items()],
         ["Accelerations are RMS, as multiples of the sine's. Velocities are the largest ones."],
     )
-    return [table]
+    return [table, rates()]
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from rnea_control.commands import (
     machine_checks,
     manager_checks,
     state_checks,
+    stream_checks,
     torque_checks,
     wire_checks,
 )
@@ -28,6 +29,7 @@ CHECKS = (
     state_checks.check,
     command_checks.check,
     controller_checks.check,
+    stream_checks.check,
     torque_checks.check,
     wire_checks.check,
     controller_checks.check_motion,

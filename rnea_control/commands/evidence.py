@@ -42,6 +42,15 @@ class Topic:
 
 
 @dataclass(frozen=True)
+class Stream:
+    """A topic of targets that has a publisher."""
+
+    topic: Topic
+    type: str  # message type that the controller receives
+    received: tuple[float, ...] = ()  # times of receipt of its targets by the steady clock [s]
+
+
+@dataclass(frozen=True)
 class State:
     """A message on joint_states: its times of receipt and its fields."""
 
@@ -143,6 +152,7 @@ class Evidence:
     commands_topic: Topic = Topic("")
     description_topic: Topic = Topic("/robot_description")
     clock_topic: Topic = Topic("/clock")
+    streams: tuple[Stream, ...] = ()
     # Parameters by node; None for a node that did not answer. Absent nodes have no entry.
     parameters: dict[str, Values | None] = field(default_factory=dict)
     file: str = ""  # YAML file with the controller's parameters; empty without one

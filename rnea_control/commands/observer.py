@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -31,6 +32,8 @@ from rnea_control.commands.machine_checks import this_machine
 from rnea_control.commands.message_recorder import LATCHED, MessageRecorder
 from rnea_control.commands.options import parameters_in
 from rnea_control.exceptions import ParameterError
+from rnea_control.loop import other_inputs
+from rnea_control.node.interfaces import INTERFACES, LoopInput, type_of
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.conventions import NEWEST, QUIET
 from rnea_control.ros.effort_controller import COMMANDS, ListControllers
@@ -40,6 +43,12 @@ from rnea_control.ros.rclpy_internals import RCLError
 DESCRIPTION_PUBLISHER = "robot_state_publisher"
 # Exceptions of rclpy for names that ROS does not allow.
 NOT_A_NAME = (NameValidationException, RCLError, ValueError)
+# Topics of targets by their names, with their message types.
+TARGETS = {
+    each.name: each.type
+    for each in INTERFACES
+    if isinstance(each, LoopInput) and each.kind >= other_inputs.TARGET_JOINT
+}
 LOOK = 0.05  # longest time of one spin, and period of requests [s]
 
 
@@ -72,6 +81,7 @@ class Observer:
         self._answers: dict[str, Future] = {}
         self._time: int | None = None
         self._states = MessageRecorder(self._node, JointState, "joint_states", self._times)
+        self._targets: dict[str, MessageRecorder] = {}  # by the name of the topic
         names = self._controller, self._resolve(SENTINEL)
         self._seen = seen = evidence.Evidence(seconds, *names, machine or this_machine(), file=file)
         seen.has_manager_messages = ListControllers is not None
@@ -92,8 +102,9 @@ class Observer:
             self._executor.spin_once(timeout_sec=LOOK)
             if now >= ask_at:  # not after every message
                 self._request()
+                self._record_targets()
                 ask_at = now + LOOK
-        self._states.stop()
+        self._stop()
         seen.states = tuple(_state(*each) for each in self._states.messages)
         seen.manager, seen.effort_controller, commands = self._ros2_control()
         seen.nodes = tuple(self._nodes())
@@ -101,6 +112,12 @@ class Observer:
         seen.states_topic = self._topic(self._states.topic)
         seen.description_topic = self._topic(self._resolve("robot_description"))
         seen.clock_topic = self._topic("/clock")
+        topics = {name: self._topic(self._resolve(name)) for name in TARGETS}
+        seen.streams = tuple(
+            evidence.Stream(topic, TARGETS[name], self._received(name))
+            for name, topic in topics.items()
+            if topic.publishers
+        )
         return seen
 
     @property
@@ -113,9 +130,31 @@ class Observer:
 
     def destroy(self) -> None:
         """Destroys the nodes."""
-        self._states.stop()
+        self._stop()
         self._executor.shutdown()
         self._node.destroy_node()
+
+    def _stop(self) -> None:
+        """Ends the recordings."""
+        for each in (self._states, *self._targets.values()):
+            each.stop()
+
+    def _record_targets(self) -> None:
+        """Records the topics of targets that have a publisher of the right type by now."""
+        for name, kind in TARGETS.items():
+            topic = self._resolve(name)
+            if name in self._targets:
+                continue
+            with suppress(*NOT_A_NAME, LookupError):  # the message package is not installed
+                publishers = self._node.get_publishers_info_by_topic(topic)
+                if any(one.topic_type == kind for one in publishers):
+                    recorder = MessageRecorder(self._node, type_of(kind), topic, time.monotonic)
+                    self._targets[name] = recorder
+
+    def _received(self, name: str) -> tuple[float, ...]:
+        """Times of receipt of the targets on a topic [s]."""
+        recorder = self._targets.get(name)
+        return () if recorder is None else tuple(at for at, _ in recorder.messages)
 
     def _ros2_control(self) -> tuple[str, str, str]:
         """Full names of controller_manager, of the effort controller and of the command topic, from
@@ -156,7 +195,8 @@ class Observer:
 
     def _topic(self, name: str) -> evidence.Topic:
         node = self._node
-        own = {node.get_fully_qualified_name(), self._states.name}
+        recorders = self._states, *self._targets.values()
+        own = {node.get_fully_qualified_name(), *(each.name for each in recorders)}
         ends = []
         for find in (node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic):
             try:

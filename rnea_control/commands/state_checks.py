@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.commands.evidence import SIM_TIME, Evidence, State
 from rnea_control.commands.finding import Code, Finding, error, warning
 from rnea_control.commands.manager_checks import is_gone
@@ -147,13 +148,25 @@ def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code, str] | None:
     return None
 
 
+def _steps(states: list[State]) -> tuple[FloatArray, FloatArray]:
+    """Times from each state to the next, by their receipt and by their stamps, [s]."""
+    received = np.diff([state.received for state in states])
+    return received, 1e-9 * np.diff([state.stamp for state in states])
+
+
+def state_period(states: list[State]) -> float:
+    """Period of the states [s], by their stamps if these advance."""
+    received, stamped = _steps(states)
+    if (stamped > 0.0).all():
+        return float(np.median(stamped))
+    return float(np.mean(stamped if stamped.any() else received))
+
+
 def _timing(evidence: Evidence) -> Iterator[Finding]:
     topic, settings, states = evidence.states_topic.name, evidence.settings, evidence.arm_states
-    received = np.diff([state.received for state in states])
-    stamped = 1e-9 * np.diff([state.stamp for state in states])
+    received, stamped = _steps(states)
     advances = bool((stamped > 0.0).all())
-    mean = np.mean(stamped if stamped.any() else received)
-    period = float(np.median(stamped) if advances else mean)
+    period = state_period(states)
     rate, gap, timeout = 1.0 / period, settings.get("joint_state_gap"), math.inf
     with suppress(ParameterError):  # reported by configuration_checks
         timeout = handover_times(settings, evidence.simulated)[1]

@@ -25,6 +25,7 @@ from rnea_control.commands.evidence import (
     Move,
     State,
     Status,
+    Stream,
     Topic,
 )
 from rnea_control.commands.finding import LEVELS, Finding
@@ -241,6 +242,36 @@ def simulated(clock: bool, use: bool) -> Evidence:
     )
 
 
+SENDER = Endpoint("/joystick", "sensor_msgs/msg/JointState")
+
+
+def streaming(
+    rate: float, states_rate: float = 1000.0, count: int = 50, **parameters: object
+) -> Evidence:
+    """With a stream of targets at `rate` [Hz], and states at `states_rate` [Hz]."""
+    sent = Stream(Topic("/target_joint", (SENDER,)), SENDER.type, tuple(np.arange(count) / rate))
+    evidence = set_to(**parameters)
+    manager = {**evidence.parameters[MANAGER], "update_rate": round(states_rate)}
+    return replace(
+        evidence,
+        streams=(sent,),
+        states=states(states_rate),
+        parameters={**evidence.parameters, MANAGER: manager},
+    )
+
+
+def of_streams(*counts: int, **publishers: Endpoint) -> Evidence:
+    """With topics of targets, and reports with these counts of targets of another publisher."""
+    said = (
+        Status(0, "", {**REPORT, "stream targets of another publisher": str(count)})
+        for count in counts
+    )
+    streams = tuple(
+        Stream(Topic(f"/{name}", (each,)), SENDER.type) for name, each in publishers.items()
+    )
+    return replace(told(CONTROLLER, *said), streams=streams)
+
+
 NO_ARMATURE = {f"armature.{joint}": 0.0 for joint in JOINTS}
 LOAD = {"mass": 2.0, "center_of_mass": (0.05, 0.0, 0.1)}
 LIMITED = '<safety_controller k_velocity="1" k_position="1"/></joint>'
@@ -375,6 +406,30 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("limits-at-work", reporting(effort_limit_at_work="joint4 0.310 s"), "joint4 0.310 s"),
     ("states-refused", reporting(states_refused="4"), "states refused: 4"),
     ("state-gaps", reporting(gaps_in_states="1"), "0 of them in the 3 s"),
+    (
+        "stream-type",
+        of_streams(0, target_joint=Endpoint("/policy", COMMAND_TYPE)),
+        "/target_joint: /policy (std_msgs/msg/Float64MultiArray); targets are sensor_msgs",
+    ),
+    (
+        "stream-second-publisher",
+        of_streams(3, 5, target_joint=SENDER, commands=Endpoint("/servo", SENDER.type)),
+        "has refused 2 targets of another publisher than the first; publishers of targets: "
+        "/joystick, /servo",
+    ),
+    ("stream-too-fast", streaming(600.0, 500.0), "600 Hz, and /joint_states has 500 Hz"),
+    ("stream-too-slow", streaming(1.0, count=3), "a target every 1 s, and stream.target_timeout"),
+    (
+        "stream-too-slow",
+        streaming(15.0),
+        "every 0.0667 s, and stream.target_timeout is 0.1 s",
+    ),
+    ("stream-bandwidth", streaming(50.0, stream__bandwidth=150.0), "at 50 Hz at most 100 rad/s"),
+    (
+        "stream-bandwidth",
+        streaming(500.0, 500.0, stream__bandwidth=400.0),
+        "with states at 500 Hz at most 250 rad/s",
+    ),
     ("states-missed", reporting(states_missed="6000"), "9.1 % of the states"),
     ("states-late", reporting(states_late="6000"), "10 % of the states"),
     ("trajectories-dropped", reporting(trajectories_dropped="1"), "dropped: 1"),
@@ -437,6 +492,11 @@ def test_healthy_system_gives_nothing() -> None:
         changed(states=MIXED),
         heard(velocity=lambda number, one: (0.1 * (-1.0) ** number,) * 7),  # noise
         without(BROADCASTER),  # it is elsewhere
+        streaming(50.0),
+        streaming(1000.0),
+        streaming(20.0, count=2),  # too few tell no period
+        streaming(100.0, 500.0, stream__bandwidth=60.0),
+        of_streams(3, 3, target_joint=SENDER, commands=SENDER),  # one of them is silent
     ):
         assert findings(evidence) == []
 

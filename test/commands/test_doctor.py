@@ -173,6 +173,7 @@ def test_system_that_is_healthy_and_then_is_not(context: None, tmp_path: Path) -
     with ExitStack() as stack:
         control, sentinel = system(stack)
         healthy_system(control, tmp_path)
+        streams_that_do_not_fit(control)
         planted_faults(control, sentinel, tmp_path)
 
 
@@ -194,6 +195,33 @@ def healthy_system(control: Ros2Control, folder: Path) -> None:
     assert evidence.parameters["/rnea_controller"]["joints"] == JOINTS
     report = evidence.diagnostics["/rnea_controller"][-1].values
     assert {TICKS, *COUNTED, *SHARED, "real time"} <= set(report)
+
+
+def streams_that_do_not_fit(control: Ros2Control) -> None:
+    """A slow stream of targets beside another one, and a publisher of another type; the targets are
+    where the arm is."""
+    position = list(observe(1.0).states[-1].of(JOINTS, "position"))
+    sender = control.add("sender")
+    slow = sender.create_publisher(JointState, "target_joint", 1)
+    other = sender.create_publisher(Float64MultiArray, "rnea_controller/commands", 1)
+    sender.create_publisher(String, "rnea_controller/delta_joint_cmds", 1)
+    timers = [
+        sender.create_timer(0.2, lambda: slow.publish(JointState(name=JOINTS, position=position))),
+        sender.create_timer(0.02, lambda: other.publish(Float64MultiArray(data=position))),
+    ]
+    expected = {"stream-type", "stream-second-publisher", "stream-too-slow"}
+    for seconds in (4.0, 8.0):  # reports come once a second
+        evidence = observe(seconds)
+        if expected <= codes(evidence):
+            break
+    assert expected == {code for code in codes(evidence) if code.startswith("stream-")}
+    received = {each.topic.name: len(each.received) for each in evidence.streams}
+    assert received["/rnea_controller/commands"] > 2 * received["/target_joint"] > 0
+    assert received["/rnea_controller/delta_joint_cmds"] == 0
+    for timer in timers:
+        sender.destroy_timer(timer)
+    control.executor.remove_node(sender)
+    sender.destroy_node()
 
 
 def planted_faults(control: Ros2Control, sentinel: Process, tmp_path: Path) -> None:
