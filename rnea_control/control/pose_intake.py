@@ -38,7 +38,7 @@ from rnea_control.control.task_space import (
     way_between,
 )
 from rnea_control.dynamics.kinematics import link_pose, pose_pass
-from rnea_control.jit.inlining import inlined
+from rnea_control.jit.inlining import inlined, shared
 from rnea_control.spatial.rotation import (
     normalized,
     product,
@@ -66,7 +66,7 @@ def _too_far(intake: StreamIntake, settings: Settings, pose: Vector, target: Vec
     return False
 
 
-@inlined
+@shared
 def _into_root(robot: Robot, state: State, frame: int, target: Vector, is_twist: bool) -> None:
     """Expresses a pose, or a twist, given in the frame of a link, in the root link's frame. The
     link is where it was measured last."""
@@ -79,7 +79,7 @@ def _into_root(robot: Robot, state: State, frame: int, target: Vector, is_twist:
     store_pose(target, add(p, rotate(R, position_in(target))), normalized(orientation))
 
 
-@inlined
+@shared
 def _take_pose(
     intake: StreamIntake,
     settings: Settings,
@@ -119,7 +119,7 @@ def _lead(settings: Settings, which: int) -> float:
     return fastest / settings.stream_bandwidth + 0.5 * fastest * fastest / most
 
 
-@inlined
+@shared
 def _take_twist(settings: Settings, state: State, twist: Vector, t: float) -> None:
     """Moves the target with a twist until the next message. Where the desired pose cannot follow,
     the target waits for it."""
@@ -139,7 +139,7 @@ def _take_twist(settings: Settings, state: State, twist: Vector, t: float) -> No
     state.pose_at, state.pose_span = t, settings.stream_timeout
 
 
-@inlined
+@shared
 def take_tip_message(
     intake: StreamIntake,
     arrays: StepArrays,

@@ -32,7 +32,7 @@ from rnea_control.control.task_space import (
     store_six,
     way_between,
 )
-from rnea_control.jit.inlining import inlined
+from rnea_control.jit.inlining import inlined, shared
 from rnea_control.spatial.rotation import normalized, product, quaternion_of_vector
 from rnea_control.spatial.symmetric import SIZE
 from rnea_control.spatial.vectors import ORIGIN, Vector3, add, dot, scale, subtract
@@ -64,7 +64,7 @@ def _approach(e: Vector3, rate: Vector3, v: Vector3, w: float, most: float, h: f
     return scale(-math.expm1(-2.0 * w * h) / h, toward)
 
 
-@inlined
+@shared
 def _accelerate(
     e: Vector3, rate: Vector3, v: Vector3, w: float, fastest: float, most: float, h: float
 ) -> Vector3:
@@ -116,7 +116,7 @@ def _rest_at(v: Vector3, w: float, most: float, h: float) -> Vector3:
     return clipped(scale(math.expm1(-2.0 * w * h) / h, v), most)
 
 
-@inlined
+@shared
 def begin_poses(robot: Robot, settings: Settings, state: State, t: float) -> None:
     """Starts at rest from the measured pose at time `t` [s]; the measured position is the
     posture."""
@@ -134,7 +134,7 @@ def begin_poses(robot: Robot, settings: Settings, state: State, t: float) -> Non
         state.desired_velocity[j] = 0.0
 
 
-@inlined
+@shared
 def follow_poses(settings: Settings, state: State, t: float, dt: float, predicted: bool) -> bool:
     """Fills in desired pose, twist and its rate at time `t` [s], `dt` after the last step; returns
     True once the tip is at rest as targets are missing.

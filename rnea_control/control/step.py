@@ -46,7 +46,7 @@ from rnea_control.control.robot import robot_of
 from rnea_control.control.stopping import brake_along, brake_straight
 from rnea_control.control.trajectory import advance_scaling, follow, settle
 from rnea_control.jit.group import group
-from rnea_control.jit.inlining import inlined
+from rnea_control.jit.inlining import inlined, shared
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import linked
 from rnea_control.jit.record import Record
@@ -309,7 +309,7 @@ def _leave_stream(arm: Arm, settings: Settings, state: State) -> None:
     brake_straight(arm, settings, state, state.desired_position, state.desired_velocity)
 
 
-@inlined
+@shared
 def begin_stream(arrays: StepArrays, reference: int, t: float) -> None:
     """Follows a stream of targets, a row of `Reference`, from time `t` [s] on; ends the motion."""
     arm, state = arrays.arm[0], arrays.state

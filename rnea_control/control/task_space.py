@@ -178,7 +178,7 @@ def _times_lower(L: Matrix, x: Vector) -> None:
         x[i] = total
 
 
-@inlined
+@shared
 def _orthogonalize(state: State) -> None:
     """Replaces the rows of `basis`, Y^T, by Q^T, and fills R. A row that depends on the rows before
     becomes zero. Each row is orthogonalized twice, so that rounding leaves no trace."""
@@ -255,7 +255,7 @@ def _find_singularity(state: State) -> None:
     state.regularization = (LARGEST_DAMPING * share) ** 2 * inertia_trace / max(trace, 1e-12)
 
 
-@inlined
+@shared
 def _into_basis(state: State, x: Vector) -> None:
     """x = R^-T x, for a vector of six numbers; regularized."""
     R = state.factor
@@ -273,7 +273,7 @@ def _into_basis(state: State, x: Vector) -> None:
         x[i] = total
 
 
-@inlined
+@shared
 def _out_of_basis(state: State, x: Vector) -> None:
     """x = R^-1 x, for a vector of six numbers; regularized."""
     R = state.factor
@@ -378,7 +378,7 @@ def _combine(state: State, x: Vector, out: Vector) -> None:
         out[j] = total
 
 
-@inlined
+@shared
 def consistent_inverse(robot: Robot, state: State, x: Vector, out: Vector) -> None:
     """out = Jbar x, regularized: the joint velocities or accelerations that move the tip by `x`
     with the least kinetic energy. Overwrites `x`, six numbers."""
@@ -481,7 +481,7 @@ def add_impedance_torque(robot: Robot, settings: Settings, state: State, v: Vect
         state.torque[j] += out[j]
 
 
-@inlined
+@shared
 def find_null_torque(robot: Robot, settings: Settings, state: State, q: Vector, v: Vector) -> None:
     """Fills in the torque toward the posture, and away from joint limits, before its projection."""
     L = robot.matrix
@@ -504,7 +504,7 @@ def find_null_torque(robot: Robot, settings: Settings, state: State, q: Vector, 
         state.null_torque[j] = torque - max(damping, NULL_DAMPING * inertia) * v[j]
 
 
-@inlined
+@shared
 def add_null_torque(robot: Robot, state: State) -> None:
     """Adds (1 - J^T Jbar^T) times `null_torque` to the torque: the part that leaves the tip where
     it is."""
