@@ -74,6 +74,11 @@ class StepRows:
         return Reference(int(self.rows.reference)).is_stream
 
     @property
+    def follows_poses(self) -> bool:
+        """True while the tip follows poses."""
+        return Reference(int(self.rows.reference)).of_task
+
+    @property
     def measured(self) -> FloatArray:
         """Measured position and velocity, predicted for when the torque acts, shape (2, nv);
         continuous joints in the turn of the desired position. A copy."""

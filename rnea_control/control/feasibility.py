@@ -22,10 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import FloatArray
+from rnea_control.control import layout
 from rnea_control.control.arrest import MOST_NOISE
-from rnea_control.control.laws import Model
+from rnea_control.control.laws import ControlLaw, Model
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
-from rnea_control.dynamics import Workspace, crba, gravity
+from rnea_control.dynamics import Workspace, crba, gravity, jacobian
 from rnea_control.exceptions import ControllerError, distinct
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -189,6 +190,47 @@ def excessive_gain(
                 "shakes"
             )
     return ""
+
+
+def excessive_task_gain(
+    model: RobotModel,
+    ws: Workspace,
+    settings: ControllerSettings,
+    rows: layout.Settings,
+    q: FloatArray,
+    period: float,
+    seen_delay: float = math.nan,
+) -> str:
+    """Why the tip would shake at `q`, shape (nv,), in a sentence; empty if it would not.
+
+    Args:
+        rows: the same settings as rows.
+        others: see `excessive_gain`.
+    """
+    dead_time = seen_delay if seen_delay > settings.dead_time else settings.dead_time
+    delay = max(dead_time, period) + 0.5 * period
+    ratio = float(rows.task_damping_ratio)
+    what, frequency = "task.bandwidth is", float(rows.task_bandwidth)
+    if settings.task_law is ControlLaw.cartesian_impedance:
+        M = crba(model, ws, q, ws.matrix)
+        J = jacobian(model, ws, q, model.link_names[int(rows.task_link)], np.zeros((6, model.nv)))
+        root = np.sqrt(rows.task_stiffness)
+        squares = np.linalg.eigvalsh(root[:, None] * (J @ np.linalg.solve(M, J.T)) * root)
+        what = "task.k_pos_x to task.k_rot_z give the tip a natural frequency of"
+        frequency = math.sqrt(max(float(squares[-1]), 0.0))
+    else:
+        ratio = 1.0
+    most = min(0.5 * MOST_DAMPING / ratio, MOST_BANDWIDTH) / delay
+    if frequency <= most:
+        return ""
+    allowed, has = distinct(most, frequency, digits=3)
+    remedy = ""
+    if settings.task_law is ControlLaw.cartesian_impedance:
+        remedy = f"; multiply the stiffnesses by {(most / frequency) ** 2:.2g} at most"
+    return (
+        f"{what} {has} rad/s; states at {1.0 / period:.0f} Hz and torques that act after "
+        f"{dead_time:.3g} s allow {allowed} at most: with more the tip shakes{remedy}"
+    )
 
 
 def excessive_load(

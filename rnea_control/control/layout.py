@@ -372,6 +372,7 @@ class Arm(Record):
     powerless: bool = False  # the controller has let go of the arm
     suspected: bool = False  # the residual of the last state was beyond a bound
     takes_streams: bool = False  # the mode allows a stream to begin
+    takes_poses: bool = False  # the rate of the states allows the gains of the tip
     stream_waits: bool = False  # a stream begins only after a pause of its targets
     is_restless: bool = False  # an arm that is held does not stand still; see unrest.py
 

@@ -266,6 +266,13 @@ class Machine:
         elif self.mode is Mode.GRAVITY_COMPENSATION:
             self.happen(Event.HELD, reason)
 
+    def task_law_objection(self, law: ControlLaw) -> str:
+        """Why the law of the tip cannot change to `law` now; empty if it can."""
+        controller = self.controller
+        if law is controller.settings.task_law or not controller.follows_poses:
+            return ""
+        return f"task.control_law cannot change to {law.name} while the tip follows poses"
+
     def law_objection(self, law: ControlLaw) -> str:
         """Why the control law cannot change to `law` now; empty if it can."""
         rests = self.mode not in HAS_ARM or self.mode in (Mode.HOLDING, Mode.GRAVITY_COMPENSATION)

@@ -47,6 +47,7 @@ from rnea_control.spatial.rotation import (
 )
 from rnea_control.spatial.vectors import Vector3, add, dot, rotate, scale
 
+SHAKES = 15  # result: the gains of the tip are too high for the rate of the states
 # Parts of a pose that are too far, in place of a joint.
 FAR_POSITION = -1
 FAR_ORIENTATION = -2
@@ -165,6 +166,8 @@ def take_tip_message(
     arm, state = arrays.arm[0], arrays.state
     settings = arrays.settings[arm.braced]
     result = admit(intake, arrays, decoded, kind, publisher, t, stamp, may_begin)
+    if result == TAKEN and not (arm.takes_poses or is_of_task(state)):
+        result = SHAKES
     if result == TAKEN:
         robot = robot_of(arm, state.shape[1])
         _into_root(robot, state, frame, target, is_twist)

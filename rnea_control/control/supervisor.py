@@ -72,6 +72,7 @@ class Supervisor(Machine):
         self._workspace = Workspace(controller.model)
         self.state_period = feasibility.StatePeriod()
         self.misfit, self.seen_delay = "", math.nan
+        self.tip_objection = ""  # why the tip may not follow poses
         self._waits_for = "for a subscription to the commands"  # while there is no subscriber
 
     def forget(self) -> None:
@@ -179,6 +180,7 @@ class Supervisor(Machine):
             noise, model = self.state_period.velocity_noise, self.controller.model
             momentum = feasibility.momentum_noise(model, self._workspace, q, noise)
             self.controller.expect_noise(noise, momentum)
+            self._judge_tip()
             if objection := self._objection():
                 self.fail(objection, t, q, v, law_failed=True)
         self.follow_up(found)
@@ -367,6 +369,7 @@ class Supervisor(Machine):
         self.controller.start(t, q)
         self._gave_way_at.clear()
         self.state_period = feasibility.StatePeriod(t)
+        self._judge_tip()
         self.judge_braking_again()
 
     def judge_braking_again(self) -> None:
@@ -400,9 +403,12 @@ class Supervisor(Machine):
         one by one: `reset_fault` judges them."""
         if self.mode not in mode.HAS_ARM:
             return ""  # the arm is not held; the start judges
-        if objection := self.law_objection(settings.control_law):
+        objection = self.law_objection(settings.control_law)
+        if objection := objection or self.task_law_objection(settings.task_law):
             return objection
         gain = "" if self._law_failed else self.excessive_gain(model, settings)
+        if not gain and self.controller.follows_poses:
+            gain = self._excessive_task_gain(model, settings)
         q, ws = self.controller.last_state[0], self._workspace
         return gain or feasibility.excessive_load(model, ws, settings, q)
 
@@ -415,6 +421,23 @@ class Supervisor(Machine):
         return feasibility.excessive_gain(
             model, self._workspace, settings, q, period.shortest, self.seen_delay
         )
+
+    def change(self, model: RobotModel, settings: ControllerSettings) -> None:
+        super().change(model, settings)
+        self._judge_tip()
+
+    def _judge_tip(self) -> None:
+        """Decides whether the tip may follow poses with the gains in force."""
+        self.tip_objection = "the rate of joint_states is not known yet"
+        if self.state_period.is_known:
+            self.tip_objection = self._excessive_task_gain(*self._in_force)
+        self.controller.arm.takes_poses = not self.tip_objection
+
+    def _excessive_task_gain(self, model: RobotModel, settings: ControllerSettings) -> str:
+        """Why the tip would shake with these settings; empty if it would not."""
+        rows, q = settings.rows(model), self.controller.last_state[0]
+        delays = self.state_period.shortest, self.seen_delay
+        return feasibility.excessive_task_gain(model, self._workspace, settings, rows, q, *delays)
 
     def _objection(self) -> str:
         """Why the arm cannot continue with the model and settings in force; empty if it can."""

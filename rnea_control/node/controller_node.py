@@ -285,7 +285,7 @@ class ControllerNode(ArmNode, LifecycleNode):
             return held and check.allows(Candidate(other.model, other.controller))
 
         objection = loop.call(lambda it: it.objection(given.model, given.controller))
-        if objection.startswith(("gains.", "control_law")):
+        if objection.startswith(("gains.", "control_law", "task.")):
             raise ParameterError(objection)  # the message has what is allowed
         objection = objection or check.objection(Candidate(given.model, given.controller))
         if objection:

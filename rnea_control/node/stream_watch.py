@@ -129,6 +129,8 @@ class StreamWatch:
                 f"{model.joint_names[j]} is {intake.value:.3g} {unit} from its desired position, "
                 f"more than stream.max_distance ({limit:.3g} {unit}); begin where the arm is"
             )
+        if intake.result == pose_intake.SHAKES:
+            return self._loop.supervisor.tip_objection
         if intake.result == tip_targets.UNKNOWN_FRAME:
             frame = bytes(self._loop.arm_loop.others.arrays.frame).partition(b"\0")[0]
             model = self._loop.controller.model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -12,7 +13,9 @@ from rclpy.serialization import serialize_message
 from task_arm import OTHER, READY, TCP, TaskArm
 
 from rnea_control.control import ControlLaw, Mode, pose_intake, stream_intake
+from rnea_control.control.feasibility import excessive_task_gain
 from rnea_control.control.references import Reference
+from rnea_control.dynamics import Workspace
 from rnea_control.loop import other_inputs
 from rnea_control.messages import joint_targets, tip_targets
 
@@ -301,3 +304,50 @@ def test_tip_that_is_pushed_yields_and_returns() -> None:
         assert arm.mode is Mode.STREAMING, arm.changes[-1]
     arm.hold_pose(1.0, start[:3, 3], start[:3, :3])
     assert np.abs(arm.pose - start).max() < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("law", "parameters", "words"),
+    [
+        (
+            ControlLaw.cartesian_impedance,
+            {"task.k_rot_z": 3000.0},
+            "natural frequency of 673 rad/s; states at 1000 Hz",
+        ),
+        (
+            ControlLaw.task_computed_torque,
+            {"task.bandwidth": 400.0},
+            "task.bandwidth is 400 rad/s; states at 1000 Hz",
+        ),
+    ],
+)
+def test_gains_that_the_rate_of_the_states_does_not_allow_are_refused(
+    law: ControlLaw, parameters: dict, words: str
+) -> None:
+    arm = TaskArm(law, parameters=parameters).activate()
+    X = arm.pose
+    assert arm.send(X[:3, 3], X[:3, :3]) == pose_intake.SHAKES
+    assert words in arm.supervisor.tip_objection and not arm.controller.streams
+    softer = replace(arm.controller.settings, more={})
+    arm.supervisor.change(arm.model, softer)
+    arm.run(0.2)
+    arm.hold_pose(0.1)
+    assert arm.mode is Mode.STREAMING
+    stiffer = replace(softer, more=parameters)
+    assert words in arm.supervisor.objection(arm.model, stiffer)
+
+
+def test_law_of_the_tip_does_not_change_while_it_follows_poses() -> None:
+    arm = TaskArm().activate()
+    other = replace(arm.controller.settings, task_law=ControlLaw.task_computed_torque)
+    assert arm.supervisor.objection(arm.model, other) == ""
+    arm.hold_pose(0.1)
+    assert "while the tip follows poses" in arm.supervisor.objection(arm.model, other)
+
+
+def test_ordinary_gains_suit_states_of_an_ordinary_rate() -> None:
+    arm = TaskArm().activate()
+    settings, rows = arm.controller.settings, arm.controller.arrays.settings[0]
+    given = arm.model, Workspace(arm.model), settings, rows, READY
+    for rate, allowed in ((1000.0, True), (500.0, True), (100.0, False)):
+        assert (excessive_task_gain(*given, 1.0 / rate) == "") is allowed, rate
