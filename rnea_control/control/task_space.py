@@ -60,6 +60,7 @@ from rnea_control.spatial.symmetric import (
 from rnea_control.spatial.vectors import Vector3, add, cross, dot, scale, subtract
 
 SINGULAR = 0.08  # singular value of J below which inverses are regularized
+IMMOVABLE = 1e-6  # the same, as a part of the root of their squares' sum, that counts as zero
 SLOW_CONDITION = 17.0  # condition number of J from which motions slow down
 LARGEST_DAMPING = 0.04  # the root of the regularization, by singular values of J, at a singularity
 DEPENDENT = 1e-6  # length of a column of Y, as a part of the longest, that counts as zero
@@ -221,7 +222,11 @@ def _column(J: Matrix, j: int) -> tuple[Vector3, Vector3]:
 @shared
 def _find_singularity(state: State) -> None:
     """Fills in the condition of J, the direction of the tip that it moves least, and the addition
-    to the inverse inertia; 1 and 0 far from a singularity."""
+    to the inverse inertia; 1 and 0 far from a singularity.
+
+    A direction in which it does not move the tip at all has no condition: arms of fewer than six
+    joints have such directions everywhere.
+    """
     J, G, work = state.jacobian, state.scaled_stiffness, state.work
     trace = inertia_trace = 0.0
     for r in range(SIZE):
@@ -242,15 +247,20 @@ def _find_singularity(state: State) -> None:
         return
     set_identity(work)
     diagonalize(G, work, state.inverse_inertia)
-    weakest, largest = 0, 0.0
+    smallest, largest = math.inf, 0
     for r in range(SIZE):
-        largest = max(largest, G[SIZE * r + r] + least)
-        if G[SIZE * r + r] < G[SIZE * weakest + weakest]:
+        value = G[SIZE * r + r] = G[SIZE * r + r] + least
+        smallest = min(smallest, max(value, 0.0))
+        if value > G[SIZE * largest + largest]:
+            largest = r
+    weakest = largest
+    for r in range(SIZE):
+        value = G[SIZE * r + r]
+        if IMMOVABLE * IMMOVABLE * trace < value < G[SIZE * weakest + weakest]:
             weakest = r
-    smallest = max(G[SIZE * weakest + weakest] + least, 0.0)
     for r in range(SIZE):
         state.weak_direction[r] = work[SIZE * r + weakest]
-    state.condition = math.sqrt(largest / max(smallest, 1e-12 * largest))
+    state.condition = math.sqrt(G[SIZE * largest + largest] / G[SIZE * weakest + weakest])
     share = max(1.0 - smallest / (SINGULAR * SINGULAR), 0.0)
     state.regularization = (LARGEST_DAMPING * share) ** 2 * inertia_trace / max(trace, 1e-12)
 

@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 from geometry_msgs.msg import PoseStamped
 from rclpy.serialization import serialize_message
+from robots import example_robot, load_quietly
 from task_arm import OTHER, READY, TCP, TaskArm
 
 from rnea_control.control import ControlLaw, Mode, pose_intake, stream_intake
@@ -288,6 +289,22 @@ def test_motion_toward_a_singular_posture_slows_down_and_the_way_back_does_not()
         arm.send_twist([-0.25, 0.0, 0.0], [0.0, 0.0, 0.0])
         arm.run(0.02)
     assert arm.pose[0, 3] < away - 0.15
+
+
+@pytest.mark.parametrize("joints", [(1, 2, 4, 5, 6), (1, 2, 4, 6)])
+def test_arm_of_fewer_joints_follows_in_the_directions_that_it_can_move(joints: tuple) -> None:
+    """A direction in which no joint moves the tip is no singular posture, which it would leave."""
+    model = load_quietly(example_robot("panda"), tuple(f"panda_joint{i}" for i in joints))
+    law, q = ControlLaw.task_computed_torque, READY[[i - 1 for i in joints]]
+    arm = TaskArm(law, model=model, q=q).activate()
+    start = arm.pose.copy()
+    for k in range(50):
+        wanted = start[:3, 3] + [0.0, 0.0, 0.04 * math.sin(0.04 * k * math.pi)]
+        assert arm.send(wanted, start[:3, :3]) == stream_intake.TAKEN
+        arm.run(0.02)
+        if k in (12, 37):
+            assert abs(arm.pose[2, 3] - wanted[2]) < 0.008
+    assert arm.controller.rows.condition < 10.0
 
 
 def test_tip_that_is_pushed_yields_and_returns() -> None:
