@@ -23,15 +23,27 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
+from rnea_control.control.references import is_of_task
+from rnea_control.dynamics import Workspace, forward_kinematics
 from rnea_control.loop.handover import Handover, HandoverTimes
-from rnea_control.loop.other_inputs import JOG, POSITIONS, STOP, TARGET_JOINT
+from rnea_control.loop.other_inputs import (
+    JOG,
+    POSITIONS,
+    STOP,
+    TARGET_JOINT,
+    TARGET_POSE,
+    TWIST,
+)
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros import rcl_calls as rcl
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.rcl_calls import Taken
+from rnea_control.spatial.rotation import quaternion_of_rotation
 
 PERIOD = 0.001
+TIP = "lower"
+WORKSPACE = Workspace(MODEL)
 # The joints in another order, among others.
 NAMES = ["other", *reversed(JOINTS), "third"]
 OWN, ANOTHER = bytes(range(16)), bytes(range(16, 32))
@@ -43,7 +55,9 @@ BEFALLS |= {"many missing": 0.004, "gone": 0.001}
 PHASE = 800  # states of a phase
 PAUSE = 450  # states at the begin of a phase without targets
 TARGETS = 10  # states from one target to the next
-KINDS = STOP, TARGET_JOINT, POSITIONS, JOG  # of the subscriptions beside the states
+# Of the subscriptions beside the states.
+KINDS = STOP, TARGET_JOINT, POSITIONS, JOG, TARGET_POSE, TWIST
+OF_JOINTS, OF_TIP = (TARGET_JOINT, POSITIONS, JOG), (TARGET_POSE, TWIST)
 SENT = {"good": 0.69, "stamped": 0.08, "old stamp": 0.02, "not finite": 0.04, "far": 0.04}
 SENT |= {"unknown joint": 0.04, "cut": 0.04, "too many": 0.03, "none": 0.02}
 BUTTON = bytes(range(32, 48))  # publisher of the emergency stop
@@ -112,7 +126,10 @@ class Script:
             self._pass(0.004)
             self.stamp += 0.004
         q, v = np.zeros(2), np.zeros(2)
-        if controller.has_trajectory:
+        if is_of_task(controller.rows):
+            q, v = controller.last_state[0].copy(), controller.rows.desired_velocity.copy()
+            q += v * PERIOD
+        elif controller.has_trajectory:
             q, v = controller.desired[0] + v * PERIOD, controller.desired[1].copy()
         q += 1e-4 * rng.standard_normal(2)
         v += 1e-4 * rng.standard_normal(2)
@@ -131,8 +148,9 @@ class Script:
         return Taken(data, self.number, OWN)
 
 
-def targets(given: int, script: Script, controller: Controller) -> list[Beside]:
-    """The messages beside the states that arrive with the state of this number."""
+def targets(given: int, script: Script, controller: Controller, tip: bool) -> list[Beside]:
+    """The messages beside the states that arrive with the state of this number; `tip`: those of
+    the tip, and postures beside them."""
     rng, phase, within = np.random.default_rng((7, given)), given // PHASE, given % PHASE
     found = []
     if phase % 4 == 3 and within in (PAUSE + 150, PAUSE + 180):  # in the stream
@@ -140,10 +158,11 @@ def targets(given: int, script: Script, controller: Controller) -> list[Beside]:
         found.append(Beside(1, pressed, BUTTON))
     if within < PAUSE or given % TARGETS:
         return found
-    kind = KINDS[1 + phase % 3]
+    kinds = OF_TIP if tip else OF_JOINTS
+    kind = kinds[phase % len(kinds)]
     found.append(Beside(KINDS.index(kind) + 1, target(kind, rng, script, controller), OWN))
     if rng.random() < 0.2:  # of another publisher, by any of the topics
-        kind = KINDS[rng.integers(1, 4)]
+        kind = KINDS[rng.integers(1, len(KINDS) if tip else 4)]
         which = KINDS.index(kind) + 1
         if which != found[-1].which:
             found.append(Beside(which, target(kind, rng, script, controller), ANOTHER))
@@ -152,6 +171,8 @@ def targets(given: int, script: Script, controller: Controller) -> list[Beside]:
 
 def target(kind: int, rng: np.random.Generator, script: Script, controller: Controller) -> bytes:
     """A message of a stream near the desired position, or one that is to be refused."""
+    if kind in OF_TIP:
+        return tip_target(kind, rng, script, controller)
     sent = rng.choice(list(SENT), p=list(SENT.values()))
     values = rng.uniform(-0.1, 0.1, 2)
     if kind != JOG:
@@ -186,8 +207,41 @@ def target(kind: int, rng: np.random.Generator, script: Script, controller: Cont
     return data[: len(data) // 2] if sent == "cut" else data
 
 
+def tip_target(
+    kind: int, rng: np.random.Generator, script: Script, controller: Controller
+) -> bytes:
+    """A pose near the tip's, or a twist, or one that is to be refused."""
+    sent = rng.choice(list(SENT), p=list(SENT.values()))
+    message = PoseStamped() if kind == TARGET_POSE else TwistStamped()
+    frame = "lower" if kind == TWIST and rng.random() < 0.3 else MODEL.root_link
+    message.header.frame_id = "camera" if sent == "unknown joint" else frame
+    if sent in ("stamped", "old stamp"):
+        stamp = script.stamp - (0.01 if sent == "stamped" else 5.0)
+        seconds, part = divmod(round(stamp * 1e9), 10**9)
+        message.header.stamp.sec, message.header.stamp.nanosec = seconds, part
+    values = rng.uniform(-0.1, 0.1, 6)
+    if sent == "not finite":
+        values[1] = np.nan
+    if kind == TWIST:
+        for part, numbers in ((message.twist.linear, values[:3]), (message.twist.angular, values)):
+            part.x, part.y, part.z = numbers[-3:].tolist()
+    else:
+        q = controller.rows.last_position
+        poses = np.zeros((len(MODEL.link_names), 4, 4))
+        X = forward_kinematics(MODEL, WORKSPACE, q, poses)[MODEL.link_names.index(TIP)]
+        values[:3] += X[:3, 3]
+        values[0] += 3.0 if sent == "far" else 0.0
+        place, turn = message.pose.position, message.pose.orientation
+        place.x, place.y, place.z = values[:3].tolist()
+        rotation = quaternion_of_rotation(tuple(X[:3, :3].ravel().tolist()))
+        turn.x, turn.y, turn.z, turn.w = rotation if sent != "none" else (0.0, 0.0, 0.0, 0.0)
+    data = serialize_message(message)
+    return data[: len(data) // 2] if sent == "cut" else data
+
+
 class Twin:
-    """A loop with its script; watched: collisions are looked for; streams: targets arrive.
+    """A loop with its script; watched: collisions are looked for; streams: targets arrive; poses:
+    those of the tip.
 
     Attributes:
         beside: messages that arrived with the state of the script, and were not taken.
@@ -195,8 +249,10 @@ class Twin:
         endings: of motions.
     """
 
-    def __init__(self, seed: int, watched: bool = False, streams: bool = False) -> None:
-        self.script, self.streams = Script(seed), streams
+    def __init__(
+        self, seed: int, watched: bool = False, streams: bool = False, poses: bool = False
+    ) -> None:
+        self.script, self.streams, self.poses = Script(seed), streams or poses, poses
         self.beside: list[Beside] = []
         tolerances = {"path_position": 0.1, "goal_position": 0.05, "goal_time": 0.5}
         rate, error = np.full(2, 4000.0), np.full(2, 0.3)
@@ -206,7 +262,7 @@ class Twin:
             limits |= {"detects_collisions": True, "collision_threshold": threshold}
         safety = replace(SafetySettings.none(2), position_margin=np.full(2, 0.05), **limits)
         how = {"trajectories": rules(tolerances=tolerances), "safety": safety, "dead_time": 0.0005}
-        settings = ControllerSettings(Gains.uniform(2, 100.0, 20.0, 5.0), **how)
+        settings = ControllerSettings(Gains.uniform(2, 100.0, 20.0, 5.0), tip=TIP, **how)
         self.command = Kept()
         parts = Controller(MODEL, settings), self.command, Handover(HandoverTimes.of_controller())
         logs = get_logger("twin"), ROSClock()
@@ -219,7 +275,9 @@ class Twin:
     def next(self) -> Taken | None:
         """The next state; the messages that arrive with it wait in `beside`."""
         taken = self.script.next(self.loop.controller)
-        self.beside = targets(self.given, self.script, self.loop.controller) if self.streams else []
+        self.beside = []
+        if self.streams:
+            self.beside = targets(self.given, self.script, self.loop.controller, self.poses)
         return taken
 
     def hear_beside(self) -> None:

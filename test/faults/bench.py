@@ -42,8 +42,8 @@ LEAD = 150
 LONGEST_START = 120.0
 # In which a start fades in, in periods.
 BLEND = 600
-# Velocity of the fastest joint in a stream that counts as full speed, [rad/s]; it is 1.41 at most.
-STREAMED_SPEED = 1.2
+# Velocity of the fastest joint in a stream that counts as full speed, [rad/s].
+STREAMED_SPEED = {"streamer.py": 1.2, "pose_streamer.py": 0.3}
 # A machine that has let the arm wait for longer has let the others wait too, [s].
 LONGEST_DELAY = 0.005
 
@@ -300,19 +300,21 @@ class FaultBench:
             helper.end()
 
     @contextmanager
-    def stream(self) -> Iterator[Helper]:
-        """The process of streamer.py; the arm follows its targets, and is fast when this begins."""
-        with self.helper("streamer.py") as streamer:
+    def stream(self, script: str = "streamer.py") -> Iterator[Helper]:
+        """The process of streamer.py or pose_streamer.py; the arm follows its targets, and is fast
+        when this begins."""
+        fast = STREAMED_SPEED[script]
+        with self.helper(script) as streamer:
             streamer.tell("go")
-            self.until_fast()
+            self.until_fast(fast)
             self.run(1000)  # until the sender is known by its name
-            self.until_fast()
+            self.until_fast(fast)
             yield streamer
 
-    def until_fast(self) -> None:
-        """Waits until a joint moves with `STREAMED_SPEED`."""
+    def until_fast(self, fast: float) -> None:
+        """Waits until a joint moves with this velocity [rad/s]."""
         deadline = time.monotonic() + PATIENCE
-        while self.speed(10) < STREAMED_SPEED:
+        while self.speed(10) < fast:
             assert time.monotonic() < deadline, f"the stream is not followed: {self.output}"
             self.spin(0.005)
 

@@ -3,6 +3,7 @@
 zeros        a second commander, with zeros at 1 kHz
 duplicate    a second publisher of joint_states, with an arm that rests at the start posture
 targets      a second stream of joint targets, 0.3 rad off the start posture, at 50 Hz
+positions    a stream of positions on ~/commands, 0.3 rad off the start posture, at 50 Hz
 garbage      random bytes and well-formed nonsense on every input, each 100 times a second
 requests     requests that callbacks cannot take, and messages that are none, 20 times a second
 """
@@ -139,6 +140,12 @@ def targets(node: Node) -> tuple[float, Callable[[], None]]:
     return 0.02, publish
 
 
+def positions(node: Node) -> tuple[float, Callable[[], None]]:
+    publisher = node.create_publisher(Float64MultiArray, f"{NAME}/commands", 1)
+    message = Float64MultiArray(data=array("d", panda().start - 0.3))
+    return 0.02, lambda: publisher.publish(message)
+
+
 def garbage(node: Node) -> tuple[float, Callable[[], None]]:
     nonsense, rng = Nonsense(), random.Random(7)
     inputs = [
@@ -194,6 +201,7 @@ KINDS = {
     "zeros": commander,
     "duplicate": duplicate,
     "targets": targets,
+    "positions": positions,
     "garbage": garbage,
     "requests": requests,
 }

@@ -17,6 +17,9 @@ from rnea_control.model import RobotModelWarning
 # speeds are 1.7 times the largest of `rnea_demo`.
 WAY = np.array([0.8, 0.7, -0.8, 0.7, 0.9, -0.9, -0.9])
 LEG = 1.0
+# A posture away from singularities, and the tip, for streams of poses.
+READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+TIP = "panda_link8"
 # Between points of a sampled path, [s].
 SAMPLE = 1e-3
 

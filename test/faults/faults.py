@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from bench import NAME, PAYLOAD_POSITION, STREAMED_SPEED, FaultBench
 from dds import LATCHED, Process, action_process, controller, wait_for
-from fast_motion import LEG, panda, path, there_and_back
+from fast_motion import LEG, READY, TIP, panda, path, there_and_back
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from measures import WINDOW
@@ -221,7 +221,15 @@ def emergency_stop(hangs: bool) -> Run:
     return run
 
 
-# Streams of joint targets.
+# Streams of joint targets, and of poses.
+
+JOINTS, POSES = "streamer.py", "pose_streamer.py"
+
+
+def _streamed(bench: FaultBench, fault: int, end: int, script: str) -> Window:
+    """The joints have a path to leave under joint targets alone."""
+    bench.until(end)
+    return _window(bench, fault, end) if script == JOINTS else Window(fault, end)
 
 
 def streamed(
@@ -231,6 +239,7 @@ def streamed(
     lasts: int = 0,
     goes_on: bool = False,
     disturber: str = "",
+    script: str = JOINTS,
 ) -> Run:
     """A stream at full speed is broken.
 
@@ -241,13 +250,14 @@ def streamed(
         lasts: period after the change in which the targets are as before.
         goes_on: True if the arm must follow the stream at the end.
         disturber: kind of a process of disturber.py that publishes, too.
+        script: of the sender.
     """
 
     def run(bench: FaultBench) -> Window:
         with ExitStack() as stack:
             if disturber:
                 other = stack.enter_context(bench.helper("disturber.py", disturber))
-            sender = stack.enter_context(bench.stream())
+            sender = stack.enter_context(bench.stream(script))
             fault = bench.arm.ticks
             if change:
                 sender.tell(change)
@@ -259,8 +269,8 @@ def streamed(
                 bench.until(fault + lasts + resumed)
                 sender.tell("as before")
                 sender.process.send_signal(SIGCONT)
-            window = _window(bench, fault, fault + lasts + resumed + 2 * AFTER)
-            if goes_on and bench.speed(AFTER) < STREAMED_SPEED:
+            window = _streamed(bench, fault, fault + lasts + resumed + 2 * AFTER, script)
+            if goes_on and bench.speed(AFTER) < STREAMED_SPEED[script]:
                 bench.broken.append("the stream is not followed any more")
         return window
 
@@ -275,23 +285,30 @@ def stream_to_the_limit(bench: FaultBench) -> Window:
         return Window(fault, fault + 2 * AFTER)
 
 
-def stop_in_stream(bench: FaultBench) -> Window:
+def stop_in_stream(script: str) -> Run:
     """The emergency stop is pressed and released, and the stream goes on."""
-    button = bench.node.create_publisher(Bool, f"{NAME}/emergency_stop", LATCHED)
-    wait_for(button.get_subscription_count, bench.spin)
-    with bench.stream():
-        fault = bench.arm.ticks
-        button.publish(Bool(data=True))
-        bench.until(fault + AFTER)
-        button.publish(Bool(data=False))
-        return _window(bench, fault, fault + 2 * AFTER)
+
+    def run(bench: FaultBench) -> Window:
+        button = bench.node.create_publisher(Bool, f"{NAME}/emergency_stop", LATCHED)
+        wait_for(button.get_subscription_count, bench.spin)
+        with bench.stream(script):
+            fault = bench.arm.ticks
+            button.publish(Bool(data=True))
+            bench.until(fault + AFTER)
+            button.publish(Bool(data=False))
+            return _streamed(bench, fault, fault + 2 * AFTER, script)
+
+    return run
 
 
-def kill_controller_in_stream(bench: FaultBench) -> Window:
-    with bench.stream():
-        bench.arm.ask("patience", on=False)
-        fault = bench.signal(bench.controller, SIGKILL)
-        return _window(bench, fault, fault + AFTER)
+def kill_controller_in_stream(script: str) -> Run:
+    def run(bench: FaultBench) -> Window:
+        with bench.stream(script):
+            bench.arm.ask("patience", on=False)
+            fault = bench.signal(bench.controller, SIGKILL)
+            return _streamed(bench, fault, fault + AFTER, script)
+
+    return run
 
 
 # The mechanics.
@@ -445,6 +462,7 @@ EXPLORED = {
     "deactivate_node",
 }
 EXPLORED |= {"stream_killed", "stream_emergency_stop", "stream_kill_controller"}
+EXPLORED |= {"pose_killed", "pose_emergency_stop", "pose_kill_controller"}
 EXPLORED |= {"reversed", "kill_controller_reversed", "jumping", "frozen_values", "requests"}
 BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
 
@@ -734,13 +752,64 @@ _STREAMS = (
         Bound(rest=2 * AFTER, beyond=1e-3),
     ),
     Fault("stream_emergency_stop", "emergency stop, released after 1.6 s; the stream goes on").by(
-        stop_in_stream, Bound(astray=0.05, rest=300)
+        stop_in_stream(JOINTS), Bound(astray=0.05, rest=300)
     ),
     Fault("stream_kill_controller", "controller killed in a stream, which goes on").by(
-        kill_controller_in_stream,
+        kill_controller_in_stream(JOINTS),
         Bound(astray=0.05, rest=1000, silence=20),
         says="guarding -> commanding",
     ),
 )
 
-ROWS = (*_PROCESSES, *_ACTION, *_STATES, *_STREAMS, *_COMMANDS, *_MODEL, *_INPUTS)
+# Under cartesian_impedance.
+_AT_READY = {
+    "arm": {
+        f"initial_positions.{name}": value
+        for name, value in zip(panda().model.joint_names, READY.tolist(), strict=True)
+    },
+    "task": {"tip": TIP},
+}
+_POSES_STOP = Bound(rest=500)
+
+
+def poses(**how: object) -> Run:
+    return streamed(script=POSES, **how)
+
+
+_POSES = (
+    Fault("pose_killed", "sender of poses killed (kill -9)").by(
+        poses(signal=SIGKILL),
+        _POSES_STOP,
+        says="no longer follows the stream of /pose_streamer",
+        **_AT_READY,
+    ),
+    Fault("pose_paused", "sender of poses stopped for 1 s (SIGSTOP, SIGCONT)").by(
+        poses(signal=SIGSTOP, resumed=1000, goes_on=True), Bound(), says=_BEGINS_AGAIN, **_AT_READY
+    ),
+    Fault("pose_two", "a sender of joint positions beside one of poses, 0.3 rad off").by(
+        poses(disturber="positions", goes_on=True),
+        Bound(),
+        says="of /disturber_positions are ignored, as the arm follows target_pose",
+        **_AT_READY,
+    ),
+    Fault("pose_jumping", "target poses jump by 1 m, for good").by(
+        poses(change="jump"), _POSES_STOP, says="more than task.max_distance", **_AT_READY
+    ),
+    Fault("pose_nan", "NaN in target poses, 1 s").by(
+        poses(change="nan", lasts=1000, goes_on=True),
+        Bound(),
+        says="a value is not finite",
+        **_AT_READY,
+    ),
+    Fault("pose_emergency_stop", "emergency stop, released after 1.6 s; the poses go on").by(
+        stop_in_stream(POSES), _POSES_STOP, **_AT_READY
+    ),
+    Fault("pose_kill_controller", "controller killed while poses are followed").by(
+        kill_controller_in_stream(POSES),
+        Bound(rest=1000, silence=20),
+        says="guarding -> commanding",
+        **_AT_READY,
+    ),
+)
+
+ROWS = (*_PROCESSES, *_ACTION, *_STATES, *_STREAMS, *_POSES, *_COMMANDS, *_MODEL, *_INPUTS)

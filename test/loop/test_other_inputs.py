@@ -4,23 +4,29 @@ still, none begins; bytes that are no targets move no arm."""
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from supervised_arm import START, SupervisedArm
+from task_arm import TCP, TaskArm
 
-from rnea_control.control import stream_intake
+from rnea_control.control import ControlLaw, stream_intake
 from rnea_control.loop.loop_state import LoopState
 from rnea_control.loop.other_inputs import (
     JOG,
     POSITIONS,
     TARGET_JOINT,
+    TARGET_POSE,
+    TWIST,
     OtherInputs,
     hear_targets_once,
 )
 from rnea_control.loop.state_intake import StateIntake
 from rnea_control.messages.joint_targets import NOT_FINITE, UNREADABLE, WRONG_LENGTH
+from rnea_control.messages.tip_targets import NO_ORIENTATION, UNKNOWN_FRAME
 
 NAMES = ["shoulder", "elbow"]
 LINKS = ["base", "upper_arm"]
@@ -199,4 +205,88 @@ def test_count_or_length_that_lies_is_refused(kind: int, lie: int) -> None:
                 word[0], lies = lie, lies + 1
                 assert fuzzed.send(data) != stream_intake.TAKEN, place
     assert lies == {TARGET_JOINT: 7, POSITIONS: 4, JOG: 11}[kind]
+    assert fuzzed.send(fuzzed.good[0]) == stream_intake.TAKEN
+
+
+# Poses and twists of the tip.
+
+
+class FuzzedTip(Fuzzed):
+    """An arm whose tip gets broken poses or twists."""
+
+    def __init__(self, kind: int, seed: int) -> None:
+        self.rng, self.kind = np.random.default_rng(seed), kind
+        arm = self.arm = TaskArm(ControlLaw.task_computed_torque).activate()
+        self.loop, self.others = arm.loop, arm.others
+        self.states, self.results = StateIntake(arm.model.joint_names, 0.1), np.zeros(16, int)
+        self.start = arm.pose.copy()
+        self.good = [np.frombuffer(each, np.uint8) for each in self._good()]
+        settings = arm.controller.arrays.settings[0]
+        self.fastest = settings.task_max_velocity.copy()
+        self.most = settings.task_max_acceleration.copy()
+
+    def _good(self) -> list[bytes]:
+        messages: list[PoseStamped | TwistStamped] = []
+        for frame in (self.arm.model.root_link, TCP):
+            if self.kind == TARGET_POSE:
+                pose = PoseStamped()
+                place, turn = pose.pose.position, pose.pose.orientation
+                if frame != TCP:
+                    place.x, place.y, place.z = self.start[:3, 3].tolist()
+                    coefficients = pin.Quaternion(self.start[:3, :3].copy()).coeffs()
+                    turn.x, turn.y, turn.z, turn.w = coefficients.tolist()
+                messages.append(pose)
+            else:
+                twist = TwistStamped()
+                twist.twist.linear.y, twist.twist.angular.z = 0.01, -0.02
+                messages.append(twist)
+            messages[-1].header.frame_id = frame
+        return [serialize_message(each) for each in messages]
+
+    def check(self) -> None:
+        """The state is finite and within the bounds of a stream."""
+        rows = self.arm.controller.rows
+        names = "desired_pose", "desired_twist", "desired_twist_rate", "target_pose", "target_twist"
+        for name in names:
+            assert np.isfinite(getattr(rows, name)).all(), name
+        assert np.isfinite(self.arm.tau).all()
+        for part, fastest, most in zip(
+            (slice(0, 3), slice(3, 6)), self.fastest, self.most, strict=True
+        ):
+            assert np.linalg.norm(rows.desired_twist[part]) <= fastest * (1.0 + 1e-9)
+            assert np.linalg.norm(rows.desired_twist_rate[part]) <= 4.0 * most * (1.0 + 1e-9)
+        for pose in (rows.desired_pose, rows.target_pose):
+            assert abs(np.linalg.norm(pose[3:]) - 1.0) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "messages", [FUZZED, pytest.param(EXPLORED // 2, marks=pytest.mark.explores)]
+)
+@pytest.mark.parametrize("kind", [TARGET_POSE, TWIST])
+def test_broken_poses_and_twists_move_the_tip_within_its_bounds(kind: int, messages: int) -> None:
+    """As for targets of joints."""
+    fuzzed = FuzzedTip(kind, messages)
+    for k in range(messages):
+        before = fuzzed.arm.controller.rows.copy()
+        result = fuzzed.send(fuzzed.broken() if k % 10 else fuzzed.good[0])
+        if result != stream_intake.TAKEN:
+            np.testing.assert_array_equal(fuzzed.arm.controller.rows, before)
+        if k % 20 == 0:
+            fuzzed.arm.tick()
+            fuzzed.check()
+    assert fuzzed.results[stream_intake.TAKEN] > 0.003 * messages
+    refused = [UNREADABLE, NOT_FINITE, UNKNOWN_FRAME]
+    assert fuzzed.results[refused].all()
+    if kind == TARGET_POSE:
+        assert fuzzed.results[[NO_ORIENTATION, stream_intake.TOO_FAR]].all()
+
+
+@pytest.mark.parametrize("kind", [TARGET_POSE, TWIST])
+@pytest.mark.parametrize("lie", LIES)
+def test_length_of_the_frame_that_lies_is_refused(kind: int, lie: int) -> None:
+    fuzzed = FuzzedTip(kind, 0)
+    for good in fuzzed.good:
+        data = good.copy()
+        data[12:16] = np.array([lie], "<u4").view(np.uint8)
+        assert fuzzed.send(data) != stream_intake.TAKEN
     assert fuzzed.send(fuzzed.good[0]) == stream_intake.TAKEN

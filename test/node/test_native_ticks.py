@@ -74,7 +74,7 @@ def compared(**twin: bool) -> tuple[Twin, int]:
     assert by_python.changes == by_machine.changes
     assert by_python.endings == by_machine.endings
     one, other = by_python.loop, by_machine.loop
-    records = "lease", "intake", "counts", "stream"
+    records = "lease", "intake", "counts", "stream", "posture"
     for name, mine, its in (
         ("state", one.controller.rows, other.controller.rows),
         ("histograms", one.arm_loop.statistics.histograms, other.arm_loop.statistics.histograms),
@@ -86,7 +86,13 @@ def compared(**twin: bool) -> tuple[Twin, int]:
 
 def of_records(loop: ControlLoop) -> tuple[Record, ...]:
     arm = loop.arm_loop
-    return arm.handover.lease, arm.states.intake, arm.statistics.counts, arm.others.stream
+    return (
+        arm.handover.lease,
+        arm.states.intake,
+        arm.statistics.counts,
+        arm.others.stream,
+        arm.others.posture,
+    )
 
 
 def bytes_of(record: Record) -> np.ndarray:
@@ -127,6 +133,20 @@ def test_targets_of_streams_move_both_alike_to_the_last_bit() -> None:
         assert step in steps, step
     reasons = " ".join(why for _, _, why in by_python.changes)
     assert "no target has come" in reasons and "a trajectory replaces the stream" in reasons
+    assert ticks > 0.6 * STATES
+
+
+def test_poses_and_twists_move_both_alike_to_the_last_bit() -> None:
+    """Also those that are refused, stale, stamped, or of a second publisher, and joint targets that
+    replace a stream, or are its posture."""
+    by_python, ticks = compared(poses=True)
+    others = by_python.loop.arm_loop.others
+    stream = others.stream
+    assert stream.taken > 120 and stream.foreign > 10 and others.posture.taken > 3
+    assert stream.refused >= 10 and stream.ignored > stream.refused
+    steps = {(old, new) for old, new, _ in by_python.changes}
+    for step in (("holding", "streaming"), ("streaming", "braking"), ("streaming", "blind")):
+        assert step in steps, step
     assert ticks > 0.6 * STATES
 
 
