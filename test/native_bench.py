@@ -15,6 +15,7 @@ from unittest import mock
 
 import numpy as np
 from controllers import rules
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from node_bench import JOINTS, MODEL, joint_state
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger

@@ -154,8 +154,8 @@ def test_twists_move_the_tip_and_it_stops_when_they_end(bench: PoseBench) -> Non
 
 
 REFUSED = {
-    "frame": (lambda X: pose(X, "camera"), 'its frame_id "camera" is not a link of the robot'),
-    "no frame": (lambda X: pose(X, ""), 'its frame_id "" is not a link of the robot'),
+    "frame": (lambda X: pose(X, "camera"), "its frame_id 'camera' is not a link of the robot"),
+    "no frame": (lambda X: pose(X, ""), "its frame_id '' is not a link of the robot"),
     "far": (
         lambda X: pose(shifted(X, [0.4, 0.0, 0.0])),
         "its position is 0.4 m from the desired pose, more than task.max_distance (0.3 m)",
@@ -198,7 +198,7 @@ def test_twist_in_an_unknown_frame_is_refused(
 ) -> None:
     bench.node.configured.stream_watch._logged.clear()
     assert bench.send(twist([0.1, 0.0, 0.0], frame="wrist_camera"), bench.twists) == IGNORED
-    bench.until_logged(capfd, 'its frame_id "wrist_camera" is not a link of the robot')
+    bench.until_logged(capfd, "its frame_id 'wrist_camera' is not a link of the robot")
 
 
 def test_first_publisher_counts_and_the_second_is_named(
