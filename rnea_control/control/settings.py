@@ -24,6 +24,7 @@ from rnea_control.control.references import Reference
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import ControllerError, ParameterError, listed, quoted
 from rnea_control.model import RobotModel
+from rnea_control.model.bodies import LINK_BODY
 from rnea_control.parameters.parameter import JOINT, Parameter
 from rnea_control.parameters.settings import Settings, row
 from rnea_control.parameters.table import ROBOT, ROWS
@@ -286,7 +287,9 @@ class ControllerSettings(Settings):
         if tip not in model.link_names:
             links = listed(model.link_names)
             raise ControllerError(f"task.tip is {quoted(tip)}; the robot has the links {links}")
-        rows.task_link = model.link_names.index(tip)
+        rows.task_link = place = model.link_names.index(tip)
+        if model.links[place, LINK_BODY] == 0.0:
+            raise ControllerError(f"task.tip is {quoted(tip)}, which no joint of `joints` moves")
         if not (rows.task_box[:3] < rows.task_box[3:]).all():
             raise ControllerError(
                 f"task.box is {rows.task_box.tolist()}; each of the three lower bounds must be "

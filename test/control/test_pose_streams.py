@@ -17,6 +17,7 @@ from rnea_control.control import ControlLaw, Mode, pose_intake, stream_intake
 from rnea_control.control.feasibility import excessive_task_gain
 from rnea_control.control.references import Reference
 from rnea_control.dynamics import Workspace
+from rnea_control.exceptions import ControllerError
 from rnea_control.loop import other_inputs
 from rnea_control.messages import joint_targets, tip_targets
 
@@ -368,3 +369,16 @@ def test_ordinary_gains_suit_states_of_an_ordinary_rate() -> None:
     given = arm.model, Workspace(arm.model), settings, rows, READY
     for rate, allowed in ((1000.0, True), (500.0, True), (100.0, False)):
         assert (excessive_task_gain(*given, 1.0 / rate) == "") is allowed, rate
+
+
+@pytest.mark.parametrize(
+    ("tip", "words"),
+    [("gripper", "the robot has the links"), (ROOT, "no joint of `joints` moves")],
+)
+def test_tip_that_cannot_be_moved_is_refused(tip: str, words: str) -> None:
+    arm = TaskArm()
+    with pytest.raises(ControllerError, match=words):
+        arm.controller.settings = replace(arm.controller.settings, tip=tip)
+    with pytest.raises(ControllerError, match=r"task.box is .* below its upper bound"):
+        box = {"task.box": [0.0, 0.0, 0.0, 1.0, -1.0, 1.0]}
+        arm.controller.settings = replace(arm.controller.settings, more=box)
