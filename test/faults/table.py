@@ -30,7 +30,7 @@ ORIGIN = (
     "keep torques finite and within the effort limit, the torque rate within that of the default "
     "rate limit (4350 Nm/s for 87 Nm, with one period of jitter), velocities within the velocity "
     "limits and positions within theirs, unless their bound says otherwise. **BROKEN** marks what "
-    "did not."
+    "did not. Target poses have no path of the joints: their 0.000 off the path is no measurement."
 )
 HEAD = (
     "| what is broken | torque / limit | torque rate, Nm/s | velocity / limit | "
