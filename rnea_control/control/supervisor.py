@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import feasibility, mode
+from rnea_control.control import feasibility, layout, mode
 from rnea_control.control.activation_check import ActivationCheck, Strictness, Verdict
 from rnea_control.control.arm_answer import Answer
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
@@ -408,7 +408,7 @@ class Supervisor(Machine):
             return objection
         gain = "" if self._law_failed else self.excessive_gain(model, settings)
         if not gain and self.controller.follows_poses:
-            gain = self._excessive_task_gain(model, settings)
+            gain = self._excessive_task_gain(model, settings, settings.rows(model))
         q, ws = self.controller.last_state[0], self._workspace
         return gain or feasibility.excessive_load(model, ws, settings, q)
 
@@ -430,12 +430,15 @@ class Supervisor(Machine):
         """Decides whether the tip may follow poses with the gains in force."""
         self.tip_objection = "the rate of joint_states is not known yet"
         if self.state_period.is_known:
-            self.tip_objection = self._excessive_task_gain(*self._in_force)
+            rows = self.controller.arrays.settings[0]
+            self.tip_objection = self._excessive_task_gain(*self._in_force, rows)
         self.controller.arm.takes_poses = not self.tip_objection
 
-    def _excessive_task_gain(self, model: RobotModel, settings: ControllerSettings) -> str:
-        """Why the tip would shake with these settings; empty if it would not."""
-        rows, q = settings.rows(model), self.controller.last_state[0]
+    def _excessive_task_gain(
+        self, model: RobotModel, settings: ControllerSettings, rows: layout.Settings
+    ) -> str:
+        """Why the tip would shake with these settings, also as `rows`; empty if it would not."""
+        q = self.controller.last_state[0]
         delays = self.state_period.shortest, self.seen_delay
         return feasibility.excessive_task_gain(model, self._workspace, settings, rows, q, *delays)
 
