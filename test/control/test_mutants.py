@@ -1,8 +1,8 @@
-"""Each break of a bound of the motion, of the arrest, of the release, of the check of the wires, or
-of task space makes a test fail.
+"""Each break of a bound of the motion, of the arrest, of the release, or of the check of the wires
+makes a test fail.
 
 `NUMBA_DISABLE_JIT=1 python test/motion_bound_mutants.py NAME` runs one of them, and
-`python test/wiring_mutants.py NAME` or `python test/task_mutants.py NAME` one of the others.
+`python test/wiring_mutants.py NAME` one of the check's.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import sys
 
 import motion_bound_mutants
 import pytest
-import task_mutants
 import wiring_mutants
 from mutants import mutated
 
 # Scripts, and what their processes need besides.
-SCRIPTS = {motion_bound_mutants: {"NUMBA_DISABLE_JIT": "1"}, wiring_mutants: {}, task_mutants: {}}
+SCRIPTS = {motion_bound_mutants: {"NUMBA_DISABLE_JIT": "1"}, wiring_mutants: {}}
 MUTANTS = [(script, name) for script in SCRIPTS for name in script.MUTANTS]
 LONGEST = 2400.0  # of all mutants of a script [s]
 
