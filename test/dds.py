@@ -176,11 +176,15 @@ def action_process(controller: int) -> int:
     return 0
 
 
-def wait_for(condition: Callable[[], object], spin: Callable[[], object] | None = None) -> None:
-    """Waits until a condition holds; fails when it does not for long."""
+def wait_for(
+    condition: Callable[[], object],
+    spin: Callable[[], object] | None = None,
+    seen: Callable[[], object] = lambda: "",
+) -> None:
+    """Waits until a condition holds; fails when it does not for long, with what was `seen`."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, f"waited in vain {seen()}"
         if spin is None:
             time.sleep(0.02)
         else:

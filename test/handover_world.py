@@ -20,7 +20,17 @@ from rnea_control.loop.lease import Lease
 
 RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
 # Steps: short, so that there are few worlds; in the proportions of the real ones.
-CONTROLLER = HandoverTimes(3.0, 9.0, 18.0, 22.0, awake=2.0, states=4, accept=2.0, simulated=True)
+CONTROLLER = HandoverTimes(
+    lease=3.0,
+    timeout=9.0,
+    recovery=18.0,
+    grace=22.0,
+    awake=2.0,
+    tolerated=4.0,
+    states=4,
+    accept=2.0,
+    simulated=True,
+)
 SENTINEL = HandoverTimes(
     lease=5.0,
     timeout=6.0,
@@ -246,18 +256,18 @@ def _change_state(world: World, word: str, side: Side, name: str) -> None:
             known = guard.state == RUNNING and guard.handover.phase is not Phase.idle
             side.handover.start(now, alone=not known)
             if known:
-                side.modes = (guard.handover.phase.value,)
+                side.modes = (guard.handover.label,)
             elif guard.state == RUNNING:
                 side.handover.hear_mode(now, Phase.idle.value)
     if word == "continue" and name == "sentinel":
         if side.since >= RESTART and side.handover.phase is Phase.guarding:
             side.handover.resume_guarding(now)
-        world.controller.late += (side.handover.phase.value,)
+        world.controller.late += (side.handover.label,)
     if word == "continue" and name == "controller":
         # Its first thought may be that the sentinel was silent for as long as it was away.
         side.modes = ("", *side.modes)
         if guard.state == RUNNING:
-            side.late += (guard.handover.phase.value,)
+            side.late += (guard.handover.label,)
     if word == "kill" and name == "controller":
         world.request = None
     side.state = {"stop": STOPPED, "kill": DEAD}.get(word, RUNNING)
@@ -350,7 +360,7 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
     """One round of a process; whether it publishes what it withheld, and a command of its own."""
     handover, now = side.handover, world.now
     stray, side.withheld = side.withheld, False
-    before = handover.phase
+    before, label = handover.phase, handover.label
     commands, modes = _take(side)
     for mode in modes:
         handover.hear_mode(now, mode)
@@ -373,8 +383,8 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
         handover.hear_nothing(now)
     if handover.look(now) and world.pause >= LONGEST_PAUSE:
         world.fault = "taken although no states come"
-    if name == "sentinel" and handover.phase is not before:
-        _send(world, name, handover.phase.value, "late")
+    if name == "sentinel" and handover.label != label:
+        _send(world, name, handover.label, "late")
     return stray, not world.paused and publishes(handover, now)
 
 
@@ -447,7 +457,7 @@ def _of_side(world: World, side: Side) -> tuple:
     def age(then: float, present: float) -> float:
         return max(min(present - then, oldest), -oldest) if math.isfinite(then) else -1.0
 
-    values: tuple = (phase, own.guarded)
+    values: tuple = (phase, own.guarded, own.tolerated)
     values += (age(own.stamp, stamp), age(own.looked_at, now))
     values += (handover._armed or min(now - handover._steady_since, times.arming),)
     if phase in (Phase.guarding, Phase.revoking):

@@ -209,9 +209,20 @@ class Bench:
         loop = self.node.loop
         count, ticks = len(self.commands), loop.arm_loop.statistics.ticks
         self.state(*arguments, **keywords)
-        wait_for(lambda: loop.arm_loop.statistics.ticks > ticks, self.spin)
-        wait_for(lambda: len(self.commands) > count, self.spin)
-        wait_for(lambda: np.array_equal(self.commands[-1], loop.arm_loop.command.torque), self.spin)
+
+        def seen() -> str:
+            counts = loop.arm_loop.statistics.ticks - ticks, len(self.commands) - count
+            torques = self.commands[-1:], loop.arm_loop.command.torque
+            mode = loop.supervisor.mode, loop.supervisor.reason
+            return f"for the command: (ticks, commands), torques, mode: {counts} {torques} {mode}"
+
+        wait_for(lambda: loop.arm_loop.statistics.ticks > ticks, self.spin, seen)
+        wait_for(lambda: len(self.commands) > count, self.spin, seen)
+        wait_for(
+            lambda: np.array_equal(self.commands[-1], loop.arm_loop.command.torque),
+            self.spin,
+            seen,
+        )
         return self.commands[-1]
 
     def refusal(self, *arguments, **keywords) -> str:

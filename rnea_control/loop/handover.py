@@ -34,8 +34,13 @@ class Phase(Enum):
 
 
 _PHASES = tuple(Phase)  # by the numbers of lease.py
+# Label of a sentinel that guards, and takes the arm only after a long silence: steady commands have
+# not come for long enough.
+ARMING = "arming"
 UNHEARD = "unheard"  # mode of a sentinel that was discovered, and has not published a mode yet
 LONGEST_UNHEARD = 5.0  # time for which a controller that starts waits for that mode [s]
+# For how long commands must come without a pause before a short silence counts, [s].
+ARMING_TIME = 0.5
 # How long after a revocation in vain there is no other, [s].
 REVOCATION_PAUSE = 1.0
 # For how long the sentinel leaves the arm to a node that knows no hand-over, [s].
@@ -53,6 +58,7 @@ class HandoverTimes:
     grace: float
     awake: float = 0.005  # longest pause of a listening side that counts as silence
     arming: float = 0.0  # for how long commands must come without a pause before `timeout` counts
+    tolerated: float = 0.0  # absence after which an owner goes on while the other side is `ARMING`
     yielding: float = 0.05  # how long the other may go on after it has been asked to yield
     # How many new states must come before silence counts: fewer than in 15 ms at 1 kHz, and more
     # than come while a whole computer stutters.
@@ -81,6 +87,7 @@ class HandoverTimes:
             recovery=4.0 * timeout,
             grace=6.0 * timeout,
             awake=timeout - lease,
+            tolerated=0.5 * ARMING_TIME,
             simulated=simulated,
             longest_absence=longest_absence,
             rediscovery=rediscovery,
@@ -97,7 +104,7 @@ class HandoverTimes:
             recovery=3.0 * timeout,
             grace=13.0 * timeout,
             awake=timeout - lease,
-            arming=0.5,
+            arming=ARMING_TIME,
             yielding=3.5 * timeout,
             revokes=True,
             accept=0.0,
@@ -143,6 +150,12 @@ class Handover:
     def phase(self) -> Phase:
         """Its phase."""
         return _PHASES[self.lease.phase]
+
+    @property
+    def label(self) -> str:
+        """The label of its mode: its phase, or `ARMING`."""
+        unarmed = self.phase is Phase.guarding and not self._armed
+        return ARMING if unarmed else self.phase.value
 
     @property
     def reason(self) -> str:
@@ -239,6 +252,7 @@ class Handover:
         if label or not self.lease.was_away:  # else it could not receive the mode
             self.lease.guarded = guarded
             self.lease.alone = not label
+            self.lease.tolerated = self.times.tolerated if label == ARMING else 0.0
         if label == "revoking":
             lease.hear_revocation(self.lease, now)
 

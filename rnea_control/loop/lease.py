@@ -28,6 +28,7 @@ class Lease(Record):
     missed_states: float = 0.0  # joint states during that absence
 
     guarded: bool = False  # the other side may take the arm
+    tolerated: float = 0.0  # absence that the other side lets pass in any case [s]
     alone: bool = False  # no other side exists
 
     stamp: float = math.nan  # stamp of the newest joint state
@@ -149,7 +150,7 @@ def judge_absence(lease: Lease, stamp: float, now: float) -> None:
         long = now - lease.awake_at > lease.duration + 0.5 * lease.awake
         most = lease.least_states - 1.0 if long else lease.least_states
         within = within or 0.0 < passed < most
-    if not within and lease.guarded:
+    if not within and lease.guarded and now - lease.awake_at > lease.tolerated:
         lease.away_for, lease.missed_states = 1e3 * (now - lease.awake_at), passed
         listen(lease, now, recovery(lease, now))
         change(lease, GUARDING, WAS_AWAY_FOR)

@@ -139,7 +139,7 @@ class Guard(Commander):
         self._period = StatePeriod(0.0)
         self._last_round = self._heard_at = -math.inf
         self._pause = CLOSE_LOOK
-        self._published = Phase.idle
+        self._published = Phase.idle.value
 
     def stop(self) -> None:
         """Ends the thread; if it commands, the gravity torque is its last command."""
@@ -300,7 +300,7 @@ class Guard(Commander):
     def _lets_go(self, reason: str) -> None:
         self.controller.let_go()
         self.let_go = reason
-        self._on_change(self._published.value)
+        self._on_change(self._published)
 
     def _forget(self) -> None:
         """Allows the sentinel to hold the arm again."""
@@ -375,9 +375,9 @@ class Guard(Commander):
             elif verdict == native.IGNORED and self.holds:
                 verdict = self.loop.answer_nothing(now, False, math.inf, True)
             self._interpret(verdict, now)
-        if handover.phase is not self._published:
-            before, self._published = self._published, handover.phase
-            self._on_change(before.value)
+        if handover.label != self._published:
+            before, self._published = self._published, handover.label
+            self._on_change(before)
 
     def _look_after(self, silence: float) -> float:
         """Time until the next look [s].

@@ -20,7 +20,7 @@ from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.belief import MOVING
 from rnea_control.control.braking_check import Candidate
 from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError, plain
-from rnea_control.loop.handover import Handover, HandoverTimes, Phase
+from rnea_control.loop.handover import ARMING, Handover, HandoverTimes, Phase
 from rnea_control.loop.native_loop import COMMAND
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import (
@@ -59,6 +59,8 @@ HEARTBEAT = 0.1  # time between two messages on `~/mode` while nothing changes [
 COMMANDING_HEARTBEAT = 0.02  # the same while the sentinel commands the arm [s]
 # Longest time that an arm braked by the sentinel takes to come to rest before the process ends [s].
 LONGEST_BRAKING = 3.0
+# Labels of a sentinel that has nothing to report.
+CALM = (Phase.idle.value, ARMING, Phase.guarding.value)
 POWERLESS = Mode.POWERLESS.value  # the label of a sentinel that has let go of the arm
 # Reason for the missing guard at first.
 WAITING = "waiting for the topic robot_description"
@@ -139,7 +141,7 @@ class SentinelNode(ArmNode):
             return Phase.idle.value
         if self.guard.let_go and self.guard.holds:
             return POWERLESS
-        return self.guard.handover.phase.value
+        return self.guard.handover.label
 
     @property
     def needed_for(self) -> str:
@@ -350,7 +352,7 @@ class SentinelNode(ArmNode):
         """Publishes and logs a change of the guard's mode; called in its thread."""
         self.publish_mode(before)
         text = f"{before} -> {self.label}: {self.reason}"
-        calm = self.label in ("idle", "guarding") and not self.guard.handover.contested
+        calm = self.label in CALM and not self.guard.handover.contested
         self.guard.loop.log.say("info" if calm else "error", self.label, text)
         period = COMMANDING_HEARTBEAT if self.label == "commanding" else HEARTBEAT
         self._heartbeat.timer_period_ns = 1e9 * period
@@ -427,7 +429,7 @@ class SentinelNode(ArmNode):
             return ERROR, f"wrong commands do not stop: {handover.reason}"
         return {
             Phase.idle: (OK, "not armed: no command was received"),
-            Phase.guarding: (OK, "guarding"),
+            Phase.guarding: (OK, self.label),
             Phase.revoking: (ERROR, f"taking the arm: {handover.reason}"),
             Phase.commanding: (ERROR, f"the sentinel holds the arm: {handover.reason}"),
         }[handover.phase]

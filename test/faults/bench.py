@@ -200,7 +200,7 @@ class FaultBench:
         then, guards it."""
         commands = self.arm.recording.counts
         deadline = time.monotonic() + LONGEST_START
-        while commands[1] < 50 or "idle -> guarding" not in self.sentinel.output:
+        while commands[1] < 50 or "arming -> guarding" not in self.sentinel.output:
             assert self.controller.process.poll() is None, self.output
             assert self.arm.process.poll() is None, self.arm.log.read_text()
             assert time.monotonic() < deadline, f"no commands: {self.output}"

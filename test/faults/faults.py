@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM
 from typing import NamedTuple
@@ -112,6 +113,21 @@ def signalled(who: str, number: int, resumed: int = 0) -> Run:
         return _window(bench, fault, end + resumed)
 
     return run
+
+
+def pause_while_arming(bench: FaultBench) -> Window:
+    """The controller stands still for 30 ms while the sentinel, which was paused too, would not
+    take the arm."""
+    begin = bench.move(FULL_SPEED - 200)
+    bench.arm.ask("patience", on=False)
+    woken = bench.signal(bench.sentinel, SIGSTOP) + 600
+    bench.until(woken)
+    bench.signal(bench.sentinel, SIGCONT)
+    bench.until(woken + 100)
+    fault = bench.signal(bench.controller, SIGSTOP)
+    bench.until(fault + 30)
+    bench.signal(bench.controller, SIGCONT)
+    return _window(bench, fault, begin + SETTLED)
 
 
 def kill_both(bench: FaultBench) -> Window:
@@ -458,6 +474,7 @@ EXPLORED = {
     "kill_controller",
     "pause_controller",
     "stop_controller",
+    "pause_while_arming",
     "stop_all",
     "deactivate_node",
 }
@@ -519,6 +536,9 @@ _PROCESSES = (
     Fault("kill_sentinel", "sentinel killed").by(signalled("sentinel", SIGKILL), _GOES_ON),
     Fault("stop_sentinel", "sentinel stopped for 0.6 s (SIGSTOP, SIGCONT)").by(
         signalled("sentinel", SIGSTOP, resumed=600), _GOES_ON
+    ),
+    Fault("pause_while_arming", "controller stopped for 30 ms while the sentinel arms").by(
+        pause_while_arming, replace(_GOES_ON, silence=50)
     ),
     Fault("stop_all", "controller, sentinel and hardware stopped for 1 s").by(
         stop_all,

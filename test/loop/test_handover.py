@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from handover_world import publishes
 
-from rnea_control.loop.handover import LONGEST_UNHEARD, UNHEARD, Handover, HandoverTimes, Phase
+from rnea_control.loop.handover import (
+    ARMING,
+    LONGEST_UNHEARD,
+    UNHEARD,
+    Handover,
+    HandoverTimes,
+    Phase,
+)
 from rnea_control.loop.lease import FRESH_STATES
 
 PERIOD = 0.001
@@ -188,6 +195,34 @@ def test_states_that_did_not_come_tell_of_the_pause_too(
         assert publishes(controller, now)
     controller.hear_state(now + away - 95.0, now + away, 5 + missed)
     assert publishes(controller, now + away) is not lost
+
+
+@pytest.mark.parametrize(("away", "goes_on"), [(0.031, True), (0.24, True), (0.26, False)])
+def test_owner_goes_on_beside_a_sentinel_that_would_not_take_the_arm(
+    away: float, goes_on: bool
+) -> None:
+    """An owner that yields to a sentinel that is not armed leaves the arm to nobody."""
+    sentinel = guarding().sides[0]
+    assert sentinel.label == ARMING
+    owner = owning(sentinel.label)
+    clocks = commanding(owner)
+    clocks.pass_by(away)
+    clocks.run(7 * PERIOD)
+    assert clocks.may_command() is goes_on and owner.commanding is goes_on
+
+
+def test_sentinel_says_when_it_is_armed_and_then_the_lease_counts() -> None:
+    clocks = guarding()
+    clocks.run(0.49, command=True)
+    assert clocks.sides[0].label == ARMING
+    clocks.run(0.02, command=True)
+    assert clocks.sides[0].label == Phase.guarding.value
+    owner = owning(ARMING)
+    owner.hear_mode(0.0, clocks.sides[0].label)
+    clocks = commanding(owner)
+    clocks.pass_by(0.031)
+    clocks.run(PERIOD)
+    assert owner.phase is Phase.guarding
 
 
 def test_owner_that_was_away_yields_to_the_first_command(controller, owner: Clocks) -> None:

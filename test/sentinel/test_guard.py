@@ -258,7 +258,7 @@ def test_wrong_command_or_too_fast_an_arm_is_taken_over(speed, torque, words: st
     guard = guard_of(Commanded(speed, torque), commands, torque_rate_limit=rate)
     guard.handover.times = replace(guard.handover.times, arming=0.3, timeout=0.05)
     run(guard, lambda: guard.holds)
-    assert guard.takeovers == 1 and commands.reasons[1].startswith(words), commands.reasons
+    assert guard.takeovers == 1 and commands.reasons[2].startswith(words), commands.reasons
     assert np.isfinite(commands.sent).all()
     # It begins with the torque that the hardware applies: the last one, or the effort limit.
     assert commands.sent[0][0] == pytest.approx(100.0 if torque else 0.5, abs=1.0)

@@ -107,7 +107,7 @@ def test_second_controller_refuses_to_start_and_says_where_the_first_runs(bench:
             assert "another name or namespace" in second.output
         bench.run(round(RATE))
         assert first.process.poll() is None
-        assert bench.modes == ["idle", "guarding"], bench.sentinel.output
+        assert bench.modes == ["idle", "arming", "guarding"], bench.sentinel.output
         killed_in_motion(bench, first)
 
 
@@ -198,7 +198,7 @@ def test_mode_and_parameters_of_another_change_nothing(bench: Bench, impostor: N
         bench.guarded()
         lie()
         bench.run(round(RATE))
-        assert bench.modes == ["idle", "guarding"], bench.sentinel.output
+        assert bench.modes == ["idle", "arming", "guarding"], bench.sentinel.output
         times = bench.parameters("command_timeout", "stiffness", "velocity_limit_factor")
         assert times == [TIMEOUT, 100.0, 1.5]
         killed_in_motion(bench, process)
@@ -220,7 +220,7 @@ def test_second_commander_of_the_same_name_is_told_from_the_first(
             return "a second /rnea_controller (GID " in bench.finding
 
         bench.wait(named)
-        assert bench.modes == ["idle", "guarding"], bench.sentinel.output
+        assert bench.modes == ["idle", "arming", "guarding"], bench.sentinel.output
         process.said("is published by /rnea_controller, /rnea_controller (GID ")
 
 
