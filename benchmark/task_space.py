@@ -52,7 +52,7 @@ class Arm:
         self.controller.hold(0.0, READY)
         rows = self.controller.rows
         rows.reference, rows.path_end, rows.stream_at = Reference.pose_stream, math.inf, 1e9
-        rows.stiffness, rows.posture = STIFFNESS, READY
+        rows.stiffness, rows.posture = np.diag(STIFFNESS).ravel(), READY
         rows.desired_pose = rows.target_pose = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
         self.controller.step(0.0, READY, np.zeros(7), self.tau)
         rows.desired_pose = rows.target_pose = rows.pose

@@ -192,6 +192,21 @@ def excessive_gain(
     return ""
 
 
+def largest_tip_frequency(
+    settings: ControllerSettings,
+    rows: layout.Settings,
+    period: float,
+    seen_delay: float = math.nan,
+) -> float:
+    """Largest natural frequency of the tip that states of this period allow, [rad/s]. Arguments:
+    see `excessive_task_gain`."""
+    is_impedance = settings.task_law is ControlLaw.cartesian_impedance
+    ratio = float(rows.task_damping_ratio) if is_impedance else 1.0
+    dead_time = seen_delay if seen_delay > settings.dead_time else settings.dead_time
+    delay = max(dead_time, period) + 0.5 * period
+    return min(0.5 * MOST_DAMPING / ratio, MOST_BANDWIDTH) / delay
+
+
 def excessive_task_gain(
     model: RobotModel,
     ws: Workspace,
@@ -207,9 +222,6 @@ def excessive_task_gain(
         rows: the same settings as rows.
         others: see `excessive_gain`.
     """
-    dead_time = seen_delay if seen_delay > settings.dead_time else settings.dead_time
-    delay = max(dead_time, period) + 0.5 * period
-    ratio = float(rows.task_damping_ratio)
     what, frequency = "task.bandwidth is", float(rows.task_bandwidth)
     if settings.task_law is ControlLaw.cartesian_impedance:
         M = crba(model, ws, q, ws.matrix)
@@ -218,15 +230,14 @@ def excessive_task_gain(
         squares = np.linalg.eigvalsh(root[:, None] * (J @ np.linalg.solve(M, J.T)) * root)
         what = "task.k_pos_x to task.k_rot_z give the tip a natural frequency of"
         frequency = math.sqrt(max(float(squares[-1]), 0.0))
-    else:
-        ratio = 1.0
-    most = min(0.5 * MOST_DAMPING / ratio, MOST_BANDWIDTH) / delay
+    most = largest_tip_frequency(settings, rows, period, seen_delay)
     if frequency <= most:
         return ""
     allowed, has = distinct(most, frequency, digits=3)
     remedy = ""
     if settings.task_law is ControlLaw.cartesian_impedance:
         remedy = f"; multiply the stiffnesses by {(most / frequency) ** 2:.2g} at most"
+    dead_time = seen_delay if seen_delay > settings.dead_time else settings.dead_time
     return (
         f"{what} {has} rad/s; states at {1.0 / period:.0f} Hz and torques that act after "
         f"{dead_time:.3g} s allow {allowed} at most: with more the tip shakes{remedy}"

@@ -137,7 +137,7 @@ _COMPUTED_TORQUE = int(ControlLaw.computed_torque)
 _FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
 _GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
 _PD_GRAVITY = int(ControlLaw.pd_gravity)
-_CARTESIAN_IMPEDANCE = int(ControlLaw.cartesian_impedance)
+CARTESIAN_IMPEDANCE = int(ControlLaw.cartesian_impedance)
 _TASK_COMPUTED_TORQUE = int(ControlLaw.task_computed_torque)
 
 
@@ -369,7 +369,7 @@ def control_torque(
         _pd_gravity(robot, settings, state, q, v)
     elif law == _GRAVITY_COMPENSATION:
         _gravity_compensation(robot, settings, state, q, v)
-    elif law == _CARTESIAN_IMPEDANCE:
+    elif law == CARTESIAN_IMPEDANCE:
         _cartesian_impedance(robot, settings, state, q, v)
     elif law == _TASK_COMPUTED_TORQUE:
         _task_computed_torque(robot, settings, state, q, v)

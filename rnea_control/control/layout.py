@@ -200,14 +200,19 @@ class State(Desired):
     pose_at: float  # time of the target pose [s]
     pose_span: float  # time for which the target is carried on by its twist [s]
     posture: Vector  # desired position in the motions that leave the tip where it is
+    poses_since: float  # time at which the stream began [s]
 
     # Task space (task_space.py), for the state that the torque is computed for.
     pose: Vector = numbers(7)
     twist: Vector = numbers(6)
     task_error: Vector = numbers(6)  # way to the desired pose, and rotation vector [m], [rad]
     wrench: Vector = numbers(6)  # force and moment of the stiffness and the target wrench
-    target_wrench: Vector = numbers(6)  # [N], [Nm]
-    stiffness: Vector = numbers(6)  # stiffness in force [N/m], [Nm/rad]
+    target_wrench: Vector = numbers(6)  # in force, in the root link's frame [N], [Nm]
+    asked_wrench: Vector = numbers(6)  # that of the last message
+    wrench_at: float  # time of that message [s]
+    stiffness: Vector = numbers(36)  # in force; symmetric, row by row [N/m], [N/rad], [Nm/rad]
+    target_stiffness: Vector = numbers(36)  # that of the last message or of the settings
+    stiffness_setting: Vector = numbers(6)  # `task_stiffness` that has set it last
     jacobian: Matrix = rows(6)  # linear, then angular velocity of the tip
     basis: Matrix = rows(6)  # Q^T
     factor: Vector = numbers(36)  # R
@@ -217,7 +222,8 @@ class State(Desired):
     weak_direction: Vector = numbers(6)  # motion of the tip that it moves least
     singular_gradient: Vector = numbers(6)  # gradient of its smallest singular value
     modes: Vector = numbers(36)  # eigenvectors of the stiffness, scaled by the inertia
-    scaled_stiffness: Vector = numbers(36)
+    damped_stiffness: Vector = numbers(36)  # stiffness that the damping is for
+    scaled_stiffness: Vector = numbers(36)  # the same, scaled by the inertia
     work: Vector = numbers(36)  # scratch memory
     coordinates: Vector = numbers(6)  # scratch memory
     null_torque: Vector  # [Nm] or [N]
@@ -373,6 +379,7 @@ class Arm(Record):
     suspected: bool = False  # the residual of the last state was beyond a bound
     takes_streams: bool = False  # the mode allows a stream to begin
     takes_poses: bool = False  # the rate of the states allows the gains of the tip
+    most_tip_frequency: float = 0.0  # largest natural frequency of the tip that it allows [rad/s]
     stream_waits: bool = False  # a stream begins only after a pause of its targets
     is_restless: bool = False  # an arm that is held does not stand still; see unrest.py
 

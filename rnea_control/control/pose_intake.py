@@ -1,7 +1,7 @@
-"""The intake of target poses and twists of the tip, and of postures beside them.
+"""The intake of target poses and twists of the tip.
 
 Whose messages count, and when a stream may begin, is decided as for targets of joints
-(stream_intake.py). While a pose is followed, targets of joints are the posture, of one publisher.
+(stream_intake.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from rnea_control.control.references import POSE_STREAM, is_of_task
 from rnea_control.control.robot import Robot, robot_of
 from rnea_control.control.step import StepArrays, begin_stream
 from rnea_control.control.stream_intake import (
-    FOREIGN,
     SHORTEST_PERIOD,
     TAKEN,
     TOO_FAR,
     StreamIntake,
-    Targets,
     admit,
     note,
     note_target,
@@ -68,7 +66,7 @@ def _too_far(intake: StreamIntake, settings: Settings, pose: Vector, target: Vec
 
 
 @shared
-def _into_root(robot: Robot, state: State, frame: int, target: Vector, is_twist: bool) -> None:
+def into_root(robot: Robot, state: State, frame: int, target: Vector, is_twist: bool) -> None:
     """Expresses a pose, or a twist, given in the frame of a link, in the root link's frame. The
     link is where it was measured last."""
     pose_pass(robot.bodies, robot.memory, state.last_position)
@@ -170,7 +168,7 @@ def take_tip_message(
         result = SHAKES
     if result == TAKEN:
         robot = robot_of(arm, state.shape[1])
-        _into_root(robot, state, frame, target, is_twist)
+        into_root(robot, state, frame, target, is_twist)
         begins = not is_of_task(state)
         if begins:
             find_pose(robot, settings, state.last_position, state.pose)
@@ -188,32 +186,3 @@ def take_tip_message(
                 _take_pose(intake, settings, state, target, at, stamped)
     note(intake, result)
     return result
-
-
-@inlined
-def take_posture(
-    intake: StreamIntake,
-    arrays: StepArrays,
-    targets: Targets,
-    decoded: int,
-    publisher: tuple[int, int],
-    t: float,
-) -> int:
-    """Takes targets of joints as the posture while a pose is followed; returns whether they count.
-    `intake`: that of postures."""
-    state, settings = arrays.state, arrays.settings[arrays.arm[0].braced]
-    low, high = publisher
-    intake.heard_at = min(intake.heard_at, t)
-    stale = not t - intake.heard_at <= settings.stream_timeout
-    if intake.known and not stale and (low != intake.gid_low or high != intake.gid_high):
-        intake.foreign += 1
-        return FOREIGN
-    intake.known, intake.gid_low, intake.gid_high, intake.heard_at = True, low, high, t
-    if decoded == TAKEN:
-        intake.taken += 1
-        for j in range(state.shape[1]):
-            q = targets.position[j]
-            if not math.isnan(q):
-                state.posture[j] = min(max(q, settings.lower_limit[j]), settings.upper_limit[j])
-    note(intake, decoded)
-    return decoded

@@ -25,11 +25,13 @@ from rnea_control.control.task_space import (
     clipped,
     find_pose,
     follow_stiffness,
+    follow_wrench,
     position_in,
     quaternion_in,
     rotation_part,
     store_pose,
     store_six,
+    take_settings,
     way_between,
 )
 from rnea_control.jit.inlining import inlined, shared
@@ -125,10 +127,13 @@ def begin_poses(robot: Robot, settings: Settings, state: State, t: float) -> Non
     store_pose(state.target_pose, position_in(pose), quaternion_in(pose))
     for six in (state.desired_twist, state.desired_twist_rate, state.target_twist):
         six[:] = 0.0
-    state.target_wrench[:] = state.task_error[:] = 0.0
-    for k in range(SIZE):
-        state.stiffness[k] = settings.task_stiffness[k]
-    state.pose_at, state.pose_span = t, 0.0
+    for six in (state.target_wrench, state.asked_wrench, state.task_error):
+        six[:] = 0.0
+    take_settings(settings, state)
+    for k in range(SIZE * SIZE):
+        state.stiffness[k] = state.target_stiffness[k]
+    state.pose_at, state.pose_span, state.wrench_at = t, 0.0, -math.inf
+    state.poses_since = t
     for j in range(state.shape[1]):
         state.posture[j] = state.last_position[j]
         state.desired_velocity[j] = 0.0
@@ -182,5 +187,6 @@ def follow_poses(settings: Settings, state: State, t: float, dt: float, predicte
         store_six(state.desired_twist_rate, a, turning_rate)
     store_six(state.desired_twist, velocity, turning)
     follow_stiffness(settings, state, h)
+    follow_wrench(settings, state, t, h)
     rests = dot(velocity, velocity) + dot(turning, turning) == 0.0
     return rests and not fresh

@@ -432,6 +432,9 @@ class Supervisor(Machine):
         if self.state_period.is_known:
             rows = self.controller.arrays.settings[0]
             self.tip_objection = self._excessive_task_gain(*self._in_force, rows)
+            self.controller.arm.most_tip_frequency = feasibility.largest_tip_frequency(
+                self._in_force.settings, rows, self.state_period.shortest, self.seen_delay
+            )
         self.controller.arm.takes_poses = not self.tip_objection
 
     def _excessive_task_gain(

@@ -66,8 +66,9 @@ LARGEST_DAMPING = 0.04  # the root of the regularization, by singular values of 
 DEPENDENT = 1e-6  # length of a column of Y, as a part of the longest, that counts as zero
 LEAST_STIFFNESS = 20.0  # stiffness for which directions with less are damped [N/m]
 LEAST_ROTATIONAL_STIFFNESS = 1.0  # the same for rotations [Nm/rad]
-STIFFNESS_TIME = 0.03  # time constant with which the stiffness follows its settings [s]
-SAME_STIFFNESS = 1e-6  # difference from its setting, as a part, below which it is reached
+STIFFNESS_TIME = 0.03  # time constant with which stiffness and wrench follow what is asked [s]
+SAME_STIFFNESS = 1e-6  # difference from what is asked, as a part, below which it is reached
+SYMMETRY = 1e-6  # rounding of a stiffness matrix, as a part of its trace
 NULL_DAMPING = 2.0  # least damping of motions that leave the tip where it is, per inertia [1/s]
 LIMIT_ZONE = 0.1  # part of a joint's range before a soft limit from which its posture is repelled
 LIMIT_STIFFNESS = 100.0  # stiffness of that repulsion, per inertia [1/s^2]
@@ -409,48 +410,128 @@ def find_error(settings: Settings, state: State) -> None:
 
 
 @inlined
+def take_settings(settings: Settings, state: State) -> None:
+    """Makes the stiffness of the settings that which is approached."""
+    for k in range(SIZE):
+        state.stiffness_setting[k] = settings.task_stiffness[k]
+        for m in range(SIZE):
+            entry = settings.task_stiffness[k] if k == m else 0.0
+            state.target_stiffness[SIZE * k + m] = entry
+
+
+@inlined
 def follow_stiffness(settings: Settings, state: State, dt: float) -> None:
-    """The stiffness in force approaches its settings. A growing stiffness adds energy to the tip by
-    at most `task_max_power`."""
-    K, e = state.stiffness, state.task_error
-    share, energy = -math.expm1(-dt / STIFFNESS_TIME), 0.0
+    """The stiffness in force approaches that of the last message, or of the settings where they
+    have changed since. The change adds energy to the spring by at most `task_max_power`."""
+    changed = False
     for k in range(SIZE):
-        energy += 0.5 * e[k] * e[k] * max(settings.task_stiffness[k] - K[k], 0.0)
-    most = settings.task_max_power * dt
-    growing = share if share * energy <= most else most / energy
+        changed |= settings.task_stiffness[k] != state.stiffness_setting[k]
+    if changed:
+        take_settings(settings, state)
+    K, target, e = state.stiffness, state.target_stiffness, state.task_error
+    energy = largest = missing = 0.0
     for k in range(SIZE):
-        missing = settings.task_stiffness[k] - K[k]
-        K[k] += (growing if missing > 0.0 else share) * missing
-        if abs(missing) <= SAME_STIFFNESS * settings.task_stiffness[k] and growing == share:
-            K[k] = settings.task_stiffness[k]
+        for m in range(SIZE):
+            change = target[SIZE * k + m] - K[SIZE * k + m]
+            energy += 0.5 * e[k] * change * e[m]
+            missing = max(missing, abs(change))
+            largest = max(largest, abs(target[SIZE * k + m]))
+    share, most = -math.expm1(-dt / STIFFNESS_TIME), settings.task_max_power * dt
+    if share * energy > most:
+        share = most / energy
+    elif missing <= SAME_STIFFNESS * largest:
+        share = 1.0
+    for k in range(SIZE * SIZE):
+        K[k] += share * (target[k] - K[k])
+
+
+@inlined
+def follow_wrench(settings: Settings, state: State, t: float, dt: float) -> None:
+    """The wrench in force approaches that of the last message, and zero where messages are missing
+    at time `t` [s]."""
+    share = -math.expm1(-dt / STIFFNESS_TIME)
+    fresh = t - state.wrench_at <= settings.stream_timeout
+    for k in range(SIZE):
+        asked = state.asked_wrench[k] if fresh else 0.0
+        state.target_wrench[k] += share * (asked - state.target_wrench[k])
 
 
 @inlined
 def find_wrench(settings: Settings, state: State) -> None:
     """Fills in the wrench of the stiffness and of the target wrench, at most `task_max_force`."""
-    K, e, target = state.stiffness, state.task_error, state.target_wrench
-    turn = rotation_part(e)
-    force = (K[0] * e[0], K[1] * e[1], K[2] * e[2])
-    moment = screw_velocity(turn, (K[3] * e[3], K[4] * e[4], K[5] * e[5]))
+    K, e, wrench, target = state.stiffness, state.task_error, state.wrench, state.target_wrench
+    for k in range(SIZE):
+        total = 0.0
+        for m in range(SIZE):
+            total += K[SIZE * k + m] * e[m]
+        wrench[k] = total
+    moment = screw_velocity(rotation_part(e), rotation_part(wrench))
     most = settings.task_max_force
-    force = clipped(add(force, position_in(target)), most[0])
+    force = clipped(add(position_in(wrench), position_in(target)), most[0])
     moment = clipped(add(moment, rotation_part(target)), most[1])
-    store_six(state.wrench, force, moment)
+    store_six(wrench, force, moment)
+
+
+@inlined
+def _scale_by_inertia(state: State, K: Vector, B: Vector) -> None:
+    """B = R K R^T, whose eigenvalues are the squares of the natural frequencies of the tip."""
+    R, T = state.factor, state.work
+    for r in range(SIZE):
+        for c in range(SIZE):
+            total = 0.0
+            for k in range(r, SIZE):
+                total += R[SIZE * r + k] * K[SIZE * k + c]
+            T[SIZE * r + c] = total
+    for r in range(SIZE):
+        for c in range(r + 1):
+            total = 0.0
+            for k in range(c, SIZE):
+                total += T[SIZE * r + k] * R[SIZE * c + k]
+            B[SIZE * r + c] = B[SIZE * c + r] = total
+
+
+@shared
+def is_stiffness(state: State, K: Vector) -> bool:
+    """True for a symmetric matrix without a negative eigenvalue, but for rounding, with a finite
+    trace. Overwrites the scratch memory."""
+    trace, same = 0.0, True
+    for k in range(SIZE):
+        trace += K[SIZE * k + k]
+    for k in range(SIZE):
+        for m in range(SIZE):
+            same &= abs(K[SIZE * k + m] - K[SIZE * m + k]) <= SYMMETRY * trace
+            state.scaled_stiffness[SIZE * k + m] = K[SIZE * k + m]
+        state.scaled_stiffness[SIZE * k + k] += SYMMETRY * trace
+    if not (same and trace < math.inf):
+        return False
+    return trace == 0.0 or cholesky(state.scaled_stiffness, state.work, 0.0)
+
+
+@shared
+def largest_frequency(robot: Robot, settings: Settings, state: State, K: Vector) -> float:
+    """Largest natural frequency of the tip with stiffness K at the last state [rad/s]. Overwrites
+    what `observe_tip` fills in, and the scratch memory."""
+    observe_tip(robot, settings, state, state.last_position, state.last_velocity)
+    B, V = state.scaled_stiffness, state.inverse_inertia
+    _scale_by_inertia(state, K, B)
+    set_identity(V)
+    diagonalize(B, V, state.work)
+    largest = 0.0
+    for k in range(SIZE):
+        largest = max(largest, B[SIZE * k + k])
+    return math.sqrt(largest)
 
 
 @inlined
 def _scaled_stiffness(state: State) -> None:
-    """B = R K R^T, with the stiffness that the damping is for: free directions are damped, too."""
-    B, R, K = state.scaled_stiffness, state.factor, state.stiffness
+    """R K R^T, with the stiffness that the damping is for: free directions are damped, too."""
+    K = state.damped_stiffness
+    for k in range(SIZE * SIZE):
+        K[k] = state.stiffness[k]
     for k in range(SIZE):
         least = LEAST_STIFFNESS if k < 3 else LEAST_ROTATIONAL_STIFFNESS
-        state.work[k] = max(K[k], least)
-    for r in range(SIZE):
-        for c in range(r + 1):
-            total = 0.0
-            for k in range(r, SIZE):
-                total += R[SIZE * r + k] * state.work[k] * R[SIZE * c + k]
-            B[SIZE * r + c] = B[SIZE * c + r] = total
+        K[SIZE * k + k] = max(K[SIZE * k + k], least)
+    _scale_by_inertia(state, K, state.scaled_stiffness)
 
 
 @shared

@@ -16,7 +16,8 @@ from rnea_control.array_types import (
     Vector,
     WordArray,
 )
-from rnea_control.control.pose_intake import take_posture, take_tip_message
+from rnea_control.control.pose_intake import take_tip_message
+from rnea_control.control.pose_settings_intake import take_posture, take_stiffness, take_wrench
 from rnea_control.control.references import is_of_task
 from rnea_control.control.step import StepArrays
 from rnea_control.control.stream_intake import StreamIntake, Targets, take_message
@@ -37,8 +38,10 @@ POSITIONS = 4  # a Float64MultiArray with the positions of all joints
 JOG = 5  # a JointJog
 TARGET_POSE = 6  # a PoseStamped of the tip
 TWIST = 7  # a TwistStamped of the tip
+TARGET_STIFFNESS = 8  # a Float64MultiArray with the stiffness of the tip
+TARGET_WRENCH = 9  # a WrenchStamped that the tip exerts
 
-MOST_KINDS = 12  # subscriptions beside the joint states
+MOST_KINDS = 16  # subscriptions beside the joint states
 MOST_STOPS = 64  # emergency stops that are kept for Python
 LONGEST_FRAME = 64  # characters of a refused frame that are kept
 LONGEST_MESSAGE = 4096  # longest message beside the joint states [bytes]
@@ -63,6 +66,8 @@ class Stop(Record):
     ends="i8[::1]",
     joints="i8[::1]",
     posture="StreamIntake[::1]",
+    stiffness="StreamIntake[::1]",
+    wrench="StreamIntake[::1]",
     tip="f8[::1]",
     tip_bits="u8[::1]",
     link_names="u1[::1]",
@@ -80,8 +85,9 @@ class OtherArrays(NamedTuple):
         targets: values of the last message of a stream; `bits`: the same memory as words.
         names, ends: names of the joints, see `joint_targets.name_table`.
         joints: scratch memory.
-        posture: intake of the postures while a pose is followed.
-        tip: numbers of the last pose or twist; `tip_bits`: the same memory as words.
+        posture, stiffness, wrench: intakes of what may be set while a pose is followed.
+        tip: numbers of the last pose, twist, wrench or stiffness; `tip_bits`: the same memory as
+            words.
         link_names, link_ends: names of the links.
         frame: name of the last frame that was refused; zeros after it.
     """
@@ -96,6 +102,8 @@ class OtherArrays(NamedTuple):
     ends: IntArray
     joints: IntArray
     posture: RecordArray
+    stiffness: RecordArray
+    wrench: RecordArray
     tip: Vector
     tip_bits: WordArray
     link_names: ByteArray
@@ -108,16 +116,19 @@ class OtherInputs:
 
     Attributes:
         stream: intake of the streams.
-        posture: intake of the postures beside a stream of poses.
+        posture, stiffness, wrench: intakes of what may be set while a pose is followed.
         arrays: the data, as kernels take it.
     """
 
     def __init__(self, joint_names: Sequence[str], link_names: Sequence[str]) -> None:
-        self.stream, self.posture = StreamIntake(), StreamIntake()
+        self.stream = StreamIntake()
+        self.posture, self.stiffness, self.wrench = (StreamIntake() for _ in range(3))
+        self.posture.kind, self.stiffness.kind = TARGET_JOINT, TARGET_STIFFNESS
+        self.wrench.kind = TARGET_WRENCH
         bits = np.zeros((Targets.count, len(joint_names)), dtype=np.uint64)
         names, ends = joint_targets.name_table(joint_names)
         links, link_ends = joint_targets.name_table(link_names)
-        tip_bits = np.zeros(tip_targets.POSE, dtype=np.uint64)
+        tip_bits = np.zeros(tip_targets.MATRIX, dtype=np.uint64)
         self.arrays = OtherArrays(
             kinds=np.zeros(MOST_KINDS, dtype=np.int64),
             message=np.zeros(LONGEST_MESSAGE, dtype=np.uint8),
@@ -129,12 +140,39 @@ class OtherInputs:
             ends=ends,
             joints=np.zeros(joint_targets.MOST_NAMES, dtype=np.int64),
             posture=self.posture.argument,
+            stiffness=self.stiffness.argument,
+            wrench=self.wrench.argument,
             tip=tip_bits.view(np.float64),
             tip_bits=tip_bits,
             link_names=links,
             link_ends=link_ends,
             frame=np.zeros(LONGEST_FRAME, dtype=np.uint8),
         )
+
+
+@inlined
+def _hear_beside_poses(
+    others: OtherArrays,
+    arrays: StepArrays,
+    kind: int,
+    decoded: int,
+    count: int,
+    frame: int,
+    publisher: tuple[int, int],
+    t: float,
+) -> int:
+    """Takes a posture, a stiffness or a wrench while a pose is followed.
+
+    Args:
+        decoded, count, frame: results of decoding.
+        others: see `hear_targets`.
+    """
+    if kind == TARGET_JOINT:
+        return take_posture(others.posture[0], arrays, others.targets, decoded, publisher, t)
+    if kind == TARGET_STIFFNESS:
+        of_message = others.tip, count, decoded, publisher, t
+        return take_stiffness(others.stiffness[0], arrays, *of_message)
+    return take_wrench(others.wrench[0], arrays, others.tip, frame, decoded, publisher, t)
 
 
 @inlined
@@ -162,31 +200,33 @@ def hear_targets(
         A result of stream_intake.py.
     """
     message, names, ends = others.message, others.names, others.ends
-    stamp, frame, is_tip = math.nan, 0, kind in (TARGET_POSE, TWIST)
+    stamp, frame, count = math.nan, 0, 0
     if kind == POSITIONS:
         decoded = joint_targets.decode_positions(message, size, others.joints, others.bits)
     elif kind == JOG:
         decoded, stamp = joint_targets.decode_jog(
             message, size, names, ends, others.joints, others.bits
         )
-    elif is_tip:
+    elif kind == TARGET_JOINT:
+        decoded, stamp = joint_targets.decode_joint_state(
+            message, size, names, ends, others.joints, others.bits
+        )
+    elif kind == TARGET_STIFFNESS:
+        decoded, count = tip_targets.decode_stiffness(message, size, others.tip_bits)
+    else:
         count = tip_targets.POSE if kind == TARGET_POSE else tip_targets.SIX
         decoded, stamp, frame = tip_targets.decode_tip(
             message, size, count, others.link_names, others.link_ends, others.tip, others.tip_bits
         )
         if decoded == tip_targets.UNKNOWN_FRAME:
             tip_targets.copy_frame(message, size, others.frame)
-    else:
-        decoded, stamp = joint_targets.decode_joint_state(
-            message, size, names, ends, others.joints, others.bits
-        )
     t, present = intake.time, 1e-9 * intake.stamp
     if loop.system_time:
         t, present = t + max(now - intake.came_at, 0.0), 1e-9 * clock
     # An emergency stop that Python has not read sets no mode yet, and while the interpreter stands
     # still ~/hold is not served.
     may_begin = loop.stops_received == loop.stops_read and not loop.hangs
-    if is_tip:
+    if kind in (TARGET_POSE, TWIST):
         return take_tip_message(
             others.stream[0],
             arrays,
@@ -201,8 +241,10 @@ def hear_targets(
             present - stamp,
             may_begin,
         )
-    if kind == TARGET_JOINT and is_of_task(arrays.state):
-        return take_posture(others.posture[0], arrays, others.targets, decoded, publisher, t)
+    if kind in (TARGET_STIFFNESS, TARGET_WRENCH) or (
+        kind == TARGET_JOINT and is_of_task(arrays.state)
+    ):
+        return _hear_beside_poses(others, arrays, kind, decoded, count, frame, publisher, t)
     return take_message(
         others.stream[0],
         arrays,

@@ -195,34 +195,45 @@ def decode_jog(
 
 
 @inlined
-def decode_positions(data: ByteArray, size: int, joints: IntArray, bits: WordArray) -> int:
-    """Fills `bits` with the positions of all joints in a Float64MultiArray; returns the result."""
-    if not _begins(data, size, bits):
-        return UNREADABLE
+def array_start(data: ByteArray, size: int) -> tuple[int, int, int]:
+    """Result for the layout of a Float64MultiArray, the count of its numbers, and the offset of
+    that count."""
+    if not (cdr.HEADER < size <= data.shape[0] and data[0] == 0 and data[1] <= cdr.LITTLE_ENDIAN):
+        return UNREADABLE, 0, 0
     big_endian = data[1] == cdr.BIG_ENDIAN
     position = cdr.HEADER
     if position + 4 > size:
-        return UNREADABLE
+        return UNREADABLE, 0, 0
     dimensions = cdr.word(data, position, big_endian)
     position += 4
     if dimensions > MOST_DIMENSIONS:
-        return UNREADABLE
+        return UNREADABLE, 0, 0
     for _ in range(dimensions):  # a label, and two numbers
         position = cdr.aligned(position, 4)
         if position + 4 > size:
-            return UNREADABLE
+            return UNREADABLE, 0, 0
         position = cdr.aligned(position + 4 + cdr.word(data, position, big_endian), 4) + 8
     position = cdr.aligned(position, 4)
     if position + 8 > size:
-        return UNREADABLE
+        return UNREADABLE, 0, 0
     if cdr.word(data, position, big_endian) != 0:  # the offset of the data
-        return WRONG_LENGTH
+        return WRONG_LENGTH, 0, 0
+    return READ, cdr.word(data, position + 4, big_endian), position + 4
+
+
+@inlined
+def decode_positions(data: ByteArray, size: int, joints: IntArray, bits: WordArray) -> int:
+    """Fills `bits` with the positions of all joints in a Float64MultiArray; returns the result."""
+    _begins(data, size, bits)
+    result, length, start = array_start(data, size)
+    if result != READ:
+        return result
     count = bits.shape[1]
     for j in range(count):
         joints[j] = j
-    if cdr.word(data, position + 4, big_endian) != count:
+    if length != count:
         return WRONG_LENGTH
-    return _fill(data, size, position + 4, count, joints, bits[0], big_endian)[0]
+    return _fill(data, size, start, count, joints, bits[0], data[1] == cdr.BIG_ENDIAN)[0]
 
 
 # For Python.

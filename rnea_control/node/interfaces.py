@@ -23,7 +23,7 @@ from rnea_control.node.sentinel_link import MODE as SENTINEL_MODE
 from rnea_control.node.state_topics import Fill, StateTopics, external_torques, torque_terms
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros.arm_node import DESCRIPTION
-from rnea_control.ros.conventions import LATCHED, NEWEST
+from rnea_control.ros.conventions import LATCHED, NEWEST, SINGLE
 from rnea_control.ros.guarded_node import GuardedNode
 from rnea_control.ros.node_parameters import IN_FORCE
 from rnea_control.ros.presence import TOPIC as PROCESS
@@ -226,6 +226,12 @@ INTERFACES: tuple[Interface, ...] = (
     LoopInput("~/delta_twist_cmds", "geometry_msgs/msg/TwistStamped",
         "a stream of velocities of `task.tip`, as for moveit_servo", NEWEST, profiles=(NEWEST,),
         kind=other_inputs.TWIST),
+    LoopInput("target_stiffness", "std_msgs/msg/Float64MultiArray",
+        "stiffness of `task.tip` while it follows poses: 6 numbers, or a matrix of 36", SINGLE,
+        profiles=(SINGLE,), kind=other_inputs.TARGET_STIFFNESS),
+    LoopInput("target_wrench", "geometry_msgs/msg/WrenchStamped",
+        "force and moment that `task.tip` exerts beside, while it follows poses", NEWEST,
+        profiles=(NEWEST,), kind=other_inputs.TARGET_WRENCH),
     LoopInput(EMERGENCY_STOP, "std_msgs/msg/Bool",
         "true brakes and holds, until the same publisher sends false "
         "([safety.md](safety.md#modes))", "any", profiles=STOPS, kind=other_inputs.STOP),

@@ -1,5 +1,5 @@
-"""Logs what happened to streams of targets, once a second: their end, and messages that were not
-taken."""
+"""Logs what happened to streams of targets, and to what is set while a pose is followed, once a
+second: messages that were not taken, and the end of a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rnea_control.control import pose_intake, stream_intake
+from rnea_control.control import pose_intake, pose_settings_intake, stream_intake
 from rnea_control.control.stream_intake import StreamIntake
 from rnea_control.exceptions import quoted
 from rnea_control.loop import other_inputs
@@ -24,6 +24,8 @@ TOPICS = {
     other_inputs.JOG: "~/delta_joint_cmds",
     other_inputs.TARGET_POSE: "target_pose",
     other_inputs.TWIST: "~/delta_twist_cmds",
+    other_inputs.TARGET_STIFFNESS: "target_stiffness",
+    other_inputs.TARGET_WRENCH: "target_wrench",
 }
 REASONS = {
     joint_targets.UNREADABLE: "its bytes are no message of this type, or are longer than "
@@ -34,6 +36,8 @@ REASONS = {
     stream_intake.BACKWARD: "its stamp is before that of the message before; if the clock of the "
     "publisher was set back, they count again once the arm rests",
     tip_targets.NO_ORIENTATION: "the length of its quaternion is not 1",
+    pose_settings_intake.NO_STIFFNESS: "a stiffness is a symmetric matrix without a negative "
+    "eigenvalue, or its diagonal",
     joint_targets.NO_TARGET: "it has no position or velocity",
 }
 
@@ -45,23 +49,18 @@ def publisher_name(loop: ControlLoop, kind: int, low: int, high: int) -> str:
     return known.get(gid, "")
 
 
-class StreamWatch:
-    """Compares the intake of streams with its state a second before.
+class _Watched:
+    """Compares an intake with its state at the last look.
 
     Args:
-        loop: control loop that follows the streams.
+        loop: control loop of the intake.
+        intake: state of the intake.
     """
 
-    def __init__(self, loop: ControlLoop) -> None:
-        self._loop = loop
-        self._taken = self._ignored = self._foreign = 0  # counts of what was logged
+    def __init__(self, loop: ControlLoop, intake: StreamIntake) -> None:
+        self.intake, self._loop = intake, loop
+        self.taken = self._ignored = self._foreign = 0  # counts of what was logged
         self._gid, self._name = (0, 0), ""  # publisher of the stream; it may end before its report
-        self._logged: dict[object, float] = {}  # time of the last line about each thing [s]
-
-    @property
-    def intake(self) -> StreamIntake:
-        """State of the intake of streams."""
-        return self._loop.arm_loop.others.stream
 
     def note_publisher(self) -> None:
         """Notes the name of the publisher while it is there."""
@@ -70,35 +69,92 @@ class StreamWatch:
         if intake.known and (gid != self._gid or not self._name):
             self._gid, self._name = gid, publisher_name(self._loop, intake.kind, *gid)
 
+    @property
+    def name(self) -> str:
+        """Name of the publisher."""
+        return self._name or "a node"
+
+    def new_ignored(self) -> int:
+        """Number of messages since the last call that were not taken."""
+        count, self._ignored = self.intake.ignored - self._ignored, self.intake.ignored
+        return count
+
+    def new_foreign(self) -> int:
+        """Number of messages of other publishers since the last call."""
+        count, self._foreign = self.intake.foreign - self._foreign, self.intake.foreign
+        return count
+
+    @property
+    def has_ignored(self) -> bool:
+        """True if there are new messages that were not taken."""
+        return self.intake.ignored != self._ignored
+
+    @property
+    def has_foreign(self) -> bool:
+        """True if there are new messages of other publishers."""
+        return self.intake.foreign != self._foreign
+
+
+class StreamWatch:
+    """Reports what the intakes have refused.
+
+    Args:
+        loop: control loop that follows the streams.
+    """
+
+    def __init__(self, loop: ControlLoop) -> None:
+        self._loop, others = loop, loop.arm_loop.others
+        self._stream = _Watched(loop, others.stream)
+        beside = others.posture, others.stiffness, others.wrench
+        self._all = (self._stream, *(_Watched(loop, intake) for intake in beside))
+        self._logged: dict[object, float] = {}  # time of the last line about each thing [s]
+
+    @property
+    def intake(self) -> StreamIntake:
+        """State of the intake of streams."""
+        return self._stream.intake
+
+    def note_publisher(self) -> None:
+        """Notes the name of the publisher while it is there."""
+        for watched in self._all:
+            watched.note_publisher()
+
     def look(self) -> None:
         """Logs what is new."""
-        loop, intake = self._loop, self.intake
-        if not intake.known:
-            return
         self.note_publisher()
-        log, topic, name = loop.arm_loop.log.logger, TOPICS[intake.kind], self._name or "a node"
+        for watched in self._all:
+            self._report_ignored(watched)
+            self._report_foreign(watched)
+        stream, intake = self._stream, self.intake
+        if not self._loop.controller.streams and intake.taken != stream.taken:
+            stream.taken = intake.taken
+            age = self._loop.controller.time - intake.heard_at
+            self._loop.arm_loop.log.logger.info(
+                f"{TOPICS[intake.kind]}: the arm no longer follows the stream of {stream.name}, "
+                f"whose last message came {age:.3g} s ago"
+            )
+
+    def _report_ignored(self, watched: _Watched) -> None:
+        intake = watched.intake
         about = "ignored", intake.kind, intake.gid_low, intake.gid_high, intake.result
-        if intake.ignored != self._ignored and self._is_due(about):
-            count, self._ignored = intake.ignored - self._ignored, intake.ignored
-            log.warning(
-                f"{topic}: {count} target(s) of {name} are ignored, the last one as "
-                f"{self._reason(intake)}"
-            )
+        if not watched.has_ignored or not self._is_due(about):
+            return
+        sender = f" of {watched.name}" if intake.known else ""
+        self._loop.arm_loop.log.logger.warning(
+            f"{TOPICS[intake.kind]}: {watched.new_ignored()} message(s){sender} are ignored, the "
+            f"last one as {self._reason(intake)}"
+        )
+
+    def _report_foreign(self, watched: _Watched) -> None:
+        loop, intake = self._loop, watched.intake
         gid = intake.foreign_low, intake.foreign_high
-        if intake.foreign != self._foreign and self._is_due(("foreign", *gid)):
-            count, self._foreign = intake.foreign - self._foreign, intake.foreign
-            other = publisher_name(loop, intake.foreign_kind, *gid) or "another node"
-            log.warning(
-                f"{TOPICS[intake.foreign_kind]}: {count} target(s) of {other} are ignored, as the "
-                f"arm follows {topic} of {name}; stop one of them"
-            )
-        if not loop.controller.streams and intake.taken != self._taken:
-            self._taken = intake.taken
-            age = loop.controller.time - intake.heard_at
-            log.info(
-                f"{topic}: the arm no longer follows the stream of {name}, whose last message came "
-                f"{age:.3g} s ago"
-            )
+        if not watched.has_foreign or not self._is_due(("foreign", *gid)):
+            return
+        other = publisher_name(loop, intake.foreign_kind, *gid) or "another node"
+        loop.arm_loop.log.logger.warning(
+            f"{TOPICS[intake.foreign_kind]}: {watched.new_foreign()} message(s) of {other} are "
+            f"ignored, as the arm follows {TOPICS[intake.kind]} of {watched.name}; stop one of them"
+        )
 
     def _is_due(self, about: object) -> bool:
         """True if nothing was logged about this for `REPEAT`."""
@@ -138,6 +194,13 @@ class StreamWatch:
                 f"its frame_id {quoted(frame.decode(errors='replace'))} is not a link of the "
                 f"robot; use its root link {quoted(model.root_link)}, the tip, or another link"
             )
+        if intake.result == pose_settings_intake.TOO_STIFF:
+            return (
+                "the rate of joint_states and dead_time do not allow this stiffness, but "
+                f"{intake.value:.2g} times this stiffness at most"
+            )
+        if intake.result == stream_intake.NOT_NOW and intake is not self.intake:
+            return "no pose is followed by cartesian_impedance"
         if intake.result == stream_intake.NOT_NOW:
             supervisor = self._loop.supervisor
             if self._loop.controller.arm.takes_streams:

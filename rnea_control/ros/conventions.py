@@ -16,6 +16,8 @@ LATCHED = QoSProfile(
 )
 # Only the newest message counts: with a queue, old messages would be answered first.
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# A single message counts, and must not be lost.
+SINGLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 # Depth for all commands that arrive between two looks; none may be overlooked.
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Options of a node that has no services, and does not publish its log.
