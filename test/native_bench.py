@@ -15,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 from controllers import rules
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from node_bench import JOINTS, MODEL, joint_state
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
@@ -33,6 +33,8 @@ from rnea_control.loop.other_inputs import (
     STOP,
     TARGET_JOINT,
     TARGET_POSE,
+    TARGET_STIFFNESS,
+    TARGET_WRENCH,
     TWIST,
 )
 from rnea_control.node.control_loop import ControlLoop
@@ -57,7 +59,7 @@ PHASE = 800  # states of a phase
 PAUSE = 450  # states at the begin of a phase without targets
 TARGETS = 10  # states from one target to the next
 # Of the subscriptions beside the states.
-KINDS = STOP, TARGET_JOINT, POSITIONS, JOG, TARGET_POSE, TWIST
+KINDS = STOP, TARGET_JOINT, POSITIONS, JOG, TARGET_POSE, TWIST, TARGET_STIFFNESS, TARGET_WRENCH
 OF_JOINTS, OF_TIP = (TARGET_JOINT, POSITIONS, JOG), (TARGET_POSE, TWIST)
 SENT = {"good": 0.69, "stamped": 0.08, "old stamp": 0.02, "not finite": 0.04, "far": 0.04}
 SENT |= {"unknown joint": 0.04, "cut": 0.04, "too many": 0.03, "none": 0.02}
@@ -174,6 +176,8 @@ def target(kind: int, rng: np.random.Generator, script: Script, controller: Cont
     """A message of a stream near the desired position, or one that is to be refused."""
     if kind in OF_TIP:
         return tip_target(kind, rng, script, controller)
+    if kind in (TARGET_STIFFNESS, TARGET_WRENCH):
+        return tip_setting(kind, rng)
     sent = rng.choice(list(SENT), p=list(SENT.values()))
     values = rng.uniform(-0.1, 0.1, 2)
     if kind != JOG:
@@ -236,6 +240,25 @@ def tip_target(
         place.x, place.y, place.z = values[:3].tolist()
         rotation = quaternion_of_rotation(tuple(X[:3, :3].ravel().tolist()))
         turn.x, turn.y, turn.z, turn.w = rotation if sent != "none" else (0.0, 0.0, 0.0, 0.0)
+    data = serialize_message(message)
+    return data[: len(data) // 2] if sent == "cut" else data
+
+
+def tip_setting(kind: int, rng: np.random.Generator) -> bytes:
+    """A stiffness or a wrench, or one that is to be refused."""
+    sent = rng.choice(list(SENT), p=list(SENT.values()))
+    values = rng.uniform(0.0, 300.0, 6)
+    if sent == "not finite":
+        values[1] = np.nan
+    if kind == TARGET_STIFFNESS:
+        values[0] *= -1.0 if sent == "far" else 1.0
+        numbers = np.diag(values).ravel() if rng.random() < 0.5 else values
+        message = Float64MultiArray(data=numbers[: -1 if sent == "none" else None].tolist())
+    else:
+        message = WrenchStamped()
+        message.header.frame_id = "camera" if sent == "unknown joint" else MODEL.root_link
+        for part, numbers in ((message.wrench.force, values[:3]), (message.wrench.torque, values)):
+            part.x, part.y, part.z = (0.01 * numbers[-3:]).tolist()
     data = serialize_message(message)
     return data[: len(data) // 2] if sent == "cut" else data
 

@@ -32,7 +32,7 @@ START = np.array([0.3, -0.5])
 def stiff_gains(model: RobotModel, law: ControlLaw, q: np.ndarray) -> Gains:
     """Gains of the same closed loop, 400 1/s^2 and 40 1/s, in the units of the law."""
     inertia = np.ones(model.nv)
-    if law != ControlLaw.computed_torque:
+    if not law.feeds_back_acceleration:
         inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv)))).copy()
     zero = np.zeros(model.nv)
     return Gains(400.0 * inertia, 40.0 * inertia, zero, inertia, -inertia)

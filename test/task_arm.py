@@ -35,18 +35,19 @@ class TaskArm(SupervisedArm):
 
     def __init__(
         self,
-        law: ControlLaw = ControlLaw.cartesian_impedance,
+        task_law: ControlLaw = ControlLaw.cartesian_impedance,
         model: RobotModel | None = None,
         tip: str = TCP,
         q: np.ndarray = READY,
         parameters: dict | None = None,
+        control_law: ControlLaw = ControlLaw.computed_torque,
         **arguments,
     ) -> None:
         model = model or panda()
-        super().__init__(model=model, q=q, **arguments)
+        super().__init__(control_law, model=model, q=q, **arguments)
         settings = self.controller.settings
         self.controller.settings = replace(
-            settings, task_law=law, tip=tip, more={**settings.more, **(parameters or {})}
+            settings, task_law=task_law, tip=tip, more={**settings.more, **(parameters or {})}
         )
         self.tip, self.force = tip, np.zeros(6)
         self.others = OtherInputs(model.joint_names, model.link_names)

@@ -182,6 +182,21 @@ def test_tip_that_follows_poses_allocates_nothing(law: control.ControlLaw) -> No
     assert arm.controller.streams
 
 
+def test_stiffness_of_the_tip_allocates_nothing() -> None:
+    """With a whole matrix in each tick."""
+    arm = TaskArm().activate().hold_pose(0.1)
+    K = np.diag([200.0, 300.0, 400.0, 10.0, 15.0, 20.0]).ravel().tolist()
+    assert arm.hear(other_inputs.TARGET_STIFFNESS, Float64MultiArray(data=K), (1, 2)) == 0
+    arrays = arm.loop.argument, arm.others.arrays, arm.controller.arrays
+    message = other_inputs.TARGET_STIFFNESS, len(serialize_message(Float64MultiArray(data=K)))
+
+    def hear() -> None:
+        heard = hear_targets_once(*arrays, arm._states.intake.argument, *message, (1, 2), -1, 0.0)
+        assert heard == stream_intake.TAKEN
+
+    assert_keeps_nothing(hear, 2 * LESS_THAN_AN_ARRAY)
+
+
 @pytest.mark.parametrize("watched", [False, True])
 def test_supervisor_allocates_nothing(panda, watched: bool) -> None:
     bounds = {"safety": default_safety(panda)} if watched else {}

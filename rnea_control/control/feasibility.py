@@ -193,6 +193,7 @@ def excessive_gain(
 
 
 def largest_tip_frequency(
+    law: ControlLaw,
     settings: ControllerSettings,
     rows: layout.Settings,
     period: float,
@@ -200,7 +201,7 @@ def largest_tip_frequency(
 ) -> float:
     """Largest natural frequency of the tip that states of this period allow, [rad/s]. Arguments:
     see `excessive_task_gain`."""
-    is_impedance = settings.task_law is ControlLaw.cartesian_impedance
+    is_impedance = law is ControlLaw.cartesian_impedance
     ratio = float(rows.task_damping_ratio) if is_impedance else 1.0
     dead_time = seen_delay if seen_delay > settings.dead_time else settings.dead_time
     delay = max(dead_time, period) + 0.5 * period
@@ -210,6 +211,7 @@ def largest_tip_frequency(
 def excessive_task_gain(
     model: RobotModel,
     ws: Workspace,
+    law: ControlLaw,
     settings: ControllerSettings,
     rows: layout.Settings,
     q: FloatArray,
@@ -219,23 +221,24 @@ def excessive_task_gain(
     """Why the tip would shake at `q`, shape (nv,), in a sentence; empty if it would not.
 
     Args:
+        law: a law of task space.
         rows: the same settings as rows.
         others: see `excessive_gain`.
     """
     what, frequency = "task.bandwidth is", float(rows.task_bandwidth)
-    if settings.task_law is ControlLaw.cartesian_impedance:
+    if law is ControlLaw.cartesian_impedance:
         M = crba(model, ws, q, ws.matrix)
         J = jacobian(model, ws, q, model.link_names[int(rows.task_link)], np.zeros((6, model.nv)))
         root = np.sqrt(rows.task_stiffness)
         squares = np.linalg.eigvalsh(root[:, None] * (J @ np.linalg.solve(M, J.T)) * root)
         what = "task.k_pos_x to task.k_rot_z give the tip a natural frequency of"
         frequency = math.sqrt(max(float(squares[-1]), 0.0))
-    most = largest_tip_frequency(settings, rows, period, seen_delay)
+    most = largest_tip_frequency(law, settings, rows, period, seen_delay)
     if frequency <= most:
         return ""
     allowed, has = distinct(most, frequency, digits=3)
     remedy = ""
-    if settings.task_law is ControlLaw.cartesian_impedance:
+    if law is ControlLaw.cartesian_impedance:
         remedy = f"; multiply the stiffnesses by {(most / frequency) ** 2:.2g} at most"
     dead_time = seen_delay if seen_delay > settings.dead_time else settings.dead_time
     return (

@@ -26,7 +26,13 @@ from typing import Any
 from rnea_control.array_types import Vector
 from rnea_control.control import task_space
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.references import HAND, Reference, is_of_task
+from rnea_control.control.references import (
+    HAND,
+    Reference,
+    is_guided,
+    is_of_task,
+    moves_joints,
+)
 from rnea_control.control.robot import Robot
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
@@ -60,7 +66,8 @@ class ControlLaw(IntEnum):
     """The control laws by their names in the YAML.
 
     Attributes:
-        references: references that the law follows; an arm at rest has the first one.
+        references: references that the law follows; an arm at rest has the first one. A hand is
+            followed by computed_torque where the law yields.
         model: state at which the model's torque is computed.
         friction: velocity at which the friction is computed.
         feeds_back_acceleration: True if the feedback is an acceleration, and gains have its units;
@@ -96,8 +103,8 @@ class ControlLaw(IntEnum):
     )
 
     cartesian_impedance = (
-        *((Reference.pose_stream,), Model.measured, Friction.desired, False),
-        "RNEA(q, v, 0) + J^T (K e + D (x'_d - J v) + W) + (1 - J^T Jbar^T) tau_n",
+        *((*_POSITIONS, Reference.pose_stream), Model.measured, Friction.desired, True),
+        "RNEA(q, v, a_d) + J^T (K e + D (x'_d - J v) + W) + (1 - J^T Jbar^T) tau_n",
         "a tip that yields: the same damping ratio in all directions, for any arm",
     )
     task_computed_torque = (
@@ -127,17 +134,18 @@ class ControlLaw(IntEnum):
 
 
 JOINT_LAWS = tuple(law for law in ControlLaw if not law.references[0].of_task)
-TASK_LAWS = tuple(law for law in ControlLaw if law.references[0].of_task)
+TASK_LAWS = tuple(law for law in ControlLaw if law.references[-1].of_task)
 
 # The rows for kernels, by the numbers of the laws.
 _RESTING_REFERENCE = tuple(int(law.references[0]) for law in ControlLaw)
 _USES_MODEL = tuple(law.model is not Model.none for law in ControlLaw)
 _FEEDS_BACK_ACCELERATION = tuple(law.feeds_back_acceleration for law in ControlLaw)
+_YIELDS = tuple(law in TASK_LAWS for law in ControlLaw)
 _COMPUTED_TORQUE = int(ControlLaw.computed_torque)
 _FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
 _GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
 _PD_GRAVITY = int(ControlLaw.pd_gravity)
-CARTESIAN_IMPEDANCE = int(ControlLaw.cartesian_impedance)
+_CARTESIAN_IMPEDANCE = int(ControlLaw.cartesian_impedance)
 _TASK_COMPUTED_TORQUE = int(ControlLaw.task_computed_torque)
 
 
@@ -153,11 +161,13 @@ def law_in_force(settings: Settings, state: State) -> int:
     """Number of the law in force, which is that of the reference in force.
 
     References of joints have the `control_law` of the settings, which is computed_torque while the
-    arm is braced. A reference with a law of its own is a case here, with its field of `Settings`.
+    arm is braced, and while a hand guides an arm that yields.
+    A reference with a law of its own is a case here, with its field of `Settings`.
     """
     if is_of_task(state):
         return int(settings.task_law)
-    return int(settings.joint_law)
+    law = int(settings.joint_law)
+    return _COMPUTED_TORQUE if _YIELDS[law] and is_guided(state) else law
 
 
 @inlined
@@ -170,6 +180,24 @@ def resting_reference(settings: Settings) -> int:
 def only_a_hand_moves(settings: Settings) -> bool:
     """True if an arm at rest is held by no law."""
     return resting_reference(settings) == HAND
+
+
+@inlined
+def yields_at_tip(settings: Settings, state: State) -> bool:
+    """True if a law of task space is in force."""
+    return _YIELDS[law_in_force(settings, state)]
+
+
+@inlined
+def yields(settings: Settings, state: State) -> bool:
+    """True if a push moves the arm, by its reference or by its law."""
+    return not moves_joints(state) or yields_at_tip(settings, state)
+
+
+@inlined
+def is_impedance(settings: Settings, state: State) -> bool:
+    """True if the law in force is cartesian_impedance."""
+    return law_in_force(settings, state) == _CARTESIAN_IMPEDANCE
 
 
 @inlined
@@ -319,16 +347,21 @@ def _find_desired_velocity(robot: Robot, state: State) -> None:
 def _cartesian_impedance(
     robot: Robot, settings: Settings, state: State, q: Vector, v: Vector
 ) -> None:
-    """tau = RNEA(q, v, 0) + J^T (K e + D (x'_d - J v) + W) + (1 - J^T Jbar^T) tau_n."""
+    """tau = RNEA(q, v, a_d) + J^T (K e + D (x'_d - J v) + W) + (1 - J^T Jbar^T) tau_n, where a
+    desired motion of the joints gives the pose and the posture, and a_d is zero without one."""
+    of_joints = moves_joints(state)
+    if of_joints:
+        task_space.aim_with_joints(robot, settings, state)
     task_space.observe_tip(robot, settings, state, q, v)
     task_space.find_error(settings, state)
     task_space.find_wrench(settings, state)
-    state.model_acceleration[:] = 0.0
-    _inverse_dynamics(robot, state, q, v, state.model_acceleration)
+    _inverse_dynamics(robot, state, q, v, state.desired_acceleration)
     task_space.add_impedance_torque(robot, settings, state, v)
-    task_space.find_null_torque(robot, settings, state, q, v)
+    task_space.find_null_torque(robot, settings, state, q, v, of_joints)
     task_space.add_null_torque(robot, state)
-    _find_desired_velocity(robot, state)
+    _add(state, state.desired_effort)
+    if not of_joints:
+        _find_desired_velocity(robot, state)
     _add_friction(settings, state, state.desired_velocity)
 
 
@@ -339,7 +372,7 @@ def _task_computed_torque(
     """tau = RNEA(q, v, Jbar (x''_d + p e + d e' - J' v) + (1 - Jbar J) a_n)."""
     task_space.observe_tip(robot, settings, state, q, v)
     task_space.find_error(settings, state)
-    task_space.find_null_torque(robot, settings, state, q, v)
+    task_space.find_null_torque(robot, settings, state, q, v, False)
     a = state.model_acceleration
     task_space.accelerate_tip(robot, settings, state, q, v, a)
     _inverse_dynamics(robot, state, q, v, a)
@@ -369,7 +402,7 @@ def control_torque(
         _pd_gravity(robot, settings, state, q, v)
     elif law == _GRAVITY_COMPENSATION:
         _gravity_compensation(robot, settings, state, q, v)
-    elif law == CARTESIAN_IMPEDANCE:
+    elif law == _CARTESIAN_IMPEDANCE:
         _cartesian_impedance(robot, settings, state, q, v)
     elif law == _TASK_COMPUTED_TORQUE:
         _task_computed_torque(robot, settings, state, q, v)

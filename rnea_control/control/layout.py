@@ -200,7 +200,6 @@ class State(Desired):
     pose_at: float  # time of the target pose [s]
     pose_span: float  # time for which the target is carried on by its twist [s]
     posture: Vector  # desired position in the motions that leave the tip where it is
-    poses_since: float  # time at which the stream began [s]
 
     # Task space (task_space.py), for the state that the torque is computed for.
     pose: Vector = numbers(7)

@@ -13,8 +13,8 @@ joint's velocity or effort limit:
    began to slide that way, so that friction is excluded, up to half of the effort limit.
 7. **External torque**, in any direction, beyond the threshold of a joint.
 
-While the tip follows poses, it yields to a push: bound 4 leaves room for the largest wrench of
-`task_max_force`, and the bounds 3, 5 and 6 do not apply.
+While a law of task space is in force, the tip yields to a push: bound 4 leaves room for the largest
+wrench of `task_max_force`, and the bounds 3, 5 and 6 do not apply.
 
 The bounds of an external torque, from 4 on, must be violated in two successive states, as one wrong
 velocity looks like a large torque. They need the model: a law without a model does not have them. A
@@ -28,9 +28,8 @@ import math
 from rnea_control.array_types import Vector
 from rnea_control.control import arrest, layout, momentum_observer, task_space, unrest
 from rnea_control.control.feedback import shortest_way
-from rnea_control.control.laws import uses_model
+from rnea_control.control.laws import uses_model, yields, yields_at_tip
 from rnea_control.control.layout import Arm, Settings, State
-from rnea_control.control.references import is_of_task, moves_joints
 from rnea_control.control.robot import robot_of
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -178,7 +177,7 @@ def _unmodeled(settings: Settings, state: State) -> int:
         error = state.smooth_velocity_error[j]
         bound = settings.max_velocity_error * reference
         # A push moves a tip that yields; it moves within its velocity limit.
-        if abs(error) > bound + margin and not is_of_task(state):
+        if abs(error) > bound + margin and not yields_at_tip(settings, state):
             _note(state, j, error, bound)
             return layout.RUNAWAY
     return layout.UNDER_WAY
@@ -193,10 +192,10 @@ def _surely(state: State, j: int) -> float:
 
 
 @inlined
-def _driven(settings: Settings, state: State, yields: bool) -> int:
+def _driven(settings: Settings, state: State, pushed: bool) -> int:
     """Checks bounds 4 and 5: something drives the arm."""
     power, strongest, most = 0.0, 0, 0.0
-    factor = HAND_FACTOR if yields else 1.0
+    factor = HAND_FACTOR if pushed else 1.0
     for j in range(state.shape[1]):
         residual = _surely(state, j)
         velocity = arrest.smooth_velocity(state, j)
@@ -205,13 +204,13 @@ def _driven(settings: Settings, state: State, yields: bool) -> int:
         if part > most:
             strongest, most = j, part
         bound = factor * settings.max_driving_torque * settings.effort_limit[j]
-        if is_of_task(state):  # a tip that yields is pushed
+        if yields_at_tip(settings, state):
             bound += task_space.torque_of_largest_wrench(settings, state, j)
         moves = abs(velocity) > MOVING * settings.reference_speed[j]
         if moves and part > 0.0 and abs(residual) > bound:
             _note(state, j, residual, bound)
             return layout.DRIVEN
-    if not yields and power > settings.max_driving_power:
+    if not pushed and power > settings.max_driving_power:
         _note(state, strongest, power, settings.max_driving_power)
         return layout.POWERED
     return layout.UNDER_WAY
@@ -244,9 +243,9 @@ def _violated(arm: Arm, settings: Settings, state: State) -> int:
     found = _unmodeled(settings, state)
     if found != layout.UNDER_WAY or not uses_model(settings, state):
         return found
-    yields = not moves_joints(state)
-    found = _driven(settings, state, yields)
-    if found == layout.UNDER_WAY and arm.watch == FREE and not yields:
+    pushed = yields(settings, state)
+    found = _driven(settings, state, pushed)
+    if found == layout.UNDER_WAY and arm.watch == FREE and not pushed:
         found = _touched(settings, state)
     suspected, arm.suspected = arm.suspected, found != layout.UNDER_WAY
     return found if suspected else layout.UNDER_WAY

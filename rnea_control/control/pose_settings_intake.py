@@ -1,7 +1,7 @@
-"""The intake of what may be set while a pose is followed: posture, stiffness and wrench.
+"""The intake of what may be set while the tip yields: posture, stiffness and wrench.
 
 Of each the first publisher counts, until its messages are missing for `stream_timeout` or, as a
-stiffness is sent once, for as long as the stream of poses lasts.
+stiffness is sent once, for STIFFNESS_SILENCE.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import Vector
-from rnea_control.control.laws import CARTESIAN_IMPEDANCE, law_in_force
-from rnea_control.control.layout import Settings, State
+from rnea_control.control.laws import is_impedance
 from rnea_control.control.pose_intake import into_root
-from rnea_control.control.references import is_of_task
 from rnea_control.control.robot import robot_of
 from rnea_control.control.step import StepArrays
 from rnea_control.control.stream_intake import (
@@ -34,22 +32,21 @@ from rnea_control.control.task_space import (
 from rnea_control.jit.inlining import inlined, shared
 from rnea_control.spatial.symmetric import SIZE
 
+STIFFNESS_SILENCE = 5.0  # time after which another publisher's stiffness counts [s]
+
 # Results of the intake, beside those of stream_intake.py and pose_intake.py.
 NO_STIFFNESS = 16  # the matrix is not symmetric, or has a negative eigenvalue
 TOO_STIFF = 17  # the rate of the states does not allow this stiffness
 
 
 @inlined
-def _follows(
-    intake: StreamIntake, state: State, publisher: tuple[int, int], t: float, silence: float
-) -> bool:
+def _follows(intake: StreamIntake, publisher: tuple[int, int], t: float, silence: float) -> bool:
     """True if a message at time `t` [s] is of the publisher that counts, until its messages are
-    missing for `silence` [s], or another stream of poses has begun."""
+    missing for `silence` [s]."""
     low, high = publisher
     same = low == intake.gid_low and high == intake.gid_high
     intake.heard_at = min(intake.heard_at, t)  # the time goes back where that of the states does
-    lasts = intake.heard_at >= state.poses_since and t - intake.heard_at <= silence
-    if intake.known and lasts and not same:
+    if intake.known and t - intake.heard_at <= silence and not same:
         intake.foreign_low, intake.foreign_high, intake.foreign_kind = low, high, intake.kind
         intake.foreign += 1
         return False
@@ -69,7 +66,7 @@ def take_posture(
     """Takes targets of joints as the posture while a pose is followed; returns whether they
     count."""
     state, settings = arrays.state, arrays.settings[arrays.arm[0].braced]
-    if not _follows(intake, state, publisher, t, settings.stream_timeout):
+    if not _follows(intake, publisher, t, settings.stream_timeout):
         return FOREIGN
     if decoded == TAKEN:
         intake.taken += 1
@@ -79,12 +76,6 @@ def take_posture(
                 state.posture[j] = min(max(q, settings.lower_limit[j]), settings.upper_limit[j])
     note(intake, decoded)
     return decoded
-
-
-@inlined
-def _is_impedance(settings: Settings, state: State) -> bool:
-    """True while a pose is followed by Cartesian impedance."""
-    return is_of_task(state) and law_in_force(settings, state) == CARTESIAN_IMPEDANCE
 
 
 @shared
@@ -106,10 +97,10 @@ def take_stiffness(
     """
     arm, state = arrays.arm[0], arrays.state
     settings = arrays.settings[arm.braced]
-    if not _is_impedance(settings, state):
+    if not (arm.takes_streams and is_impedance(settings, state)):
         note(intake, NOT_NOW)
         return NOT_NOW
-    if not _follows(intake, state, publisher, t, math.inf):
+    if not _follows(intake, publisher, t, STIFFNESS_SILENCE):
         return FOREIGN
     result = decoded
     if result == TAKEN:
@@ -155,10 +146,10 @@ def take_wrench(
     """
     arm, state = arrays.arm[0], arrays.state
     settings = arrays.settings[arm.braced]
-    if not _is_impedance(settings, state):
+    if not (arm.takes_streams and is_impedance(settings, state)):
         note(intake, NOT_NOW)
         return NOT_NOW
-    if not _follows(intake, state, publisher, t, settings.stream_timeout):
+    if not _follows(intake, publisher, t, settings.stream_timeout):
         return FOREIGN
     if decoded == TAKEN:
         intake.taken += 1

@@ -24,8 +24,6 @@ from rnea_control.control.task_space import (
     SLOW_CONDITION,
     clipped,
     find_pose,
-    follow_stiffness,
-    follow_wrench,
     position_in,
     quaternion_in,
     rotation_part,
@@ -133,7 +131,6 @@ def begin_poses(robot: Robot, settings: Settings, state: State, t: float) -> Non
     for k in range(SIZE * SIZE):
         state.stiffness[k] = state.target_stiffness[k]
     state.pose_at, state.pose_span, state.wrench_at = t, 0.0, -math.inf
-    state.poses_since = t
     for j in range(state.shape[1]):
         state.posture[j] = state.last_position[j]
         state.desired_velocity[j] = 0.0
@@ -186,7 +183,5 @@ def follow_poses(settings: Settings, state: State, t: float, dt: float, predicte
                 velocity = turning = a = turning_rate = ORIGIN
         store_six(state.desired_twist_rate, a, turning_rate)
     store_six(state.desired_twist, velocity, turning)
-    follow_stiffness(settings, state, h)
-    follow_wrench(settings, state, t, h)
     rests = dot(velocity, velocity) + dot(turning, turning) == 0.0
     return rests and not fresh

@@ -31,6 +31,7 @@ from rnea_control.parameters.table import ROBOT, ROWS
 
 WIDEST_MARGIN = 0.1  # margin of a soft limit, at most, as a part of the joint's range
 DEFAULT_TORQUE_RISE = 0.02  # time to the effort limit at the default torque rate limit [s]
+LEAST_HOLDING_STIFFNESS = 50.0, 2.0  # of a tip that holds the arm [N/m], [Nm/rad]
 DEFAULT_POSITION_ERROR = 0.3  # default of max_position_errors [rad]
 DEFAULT_SLIDING_ERROR = 0.03  # default of max_position_errors of a prismatic joint [m]
 SLIDING_ERROR_SHARE = 0.1  # that default is at most this part of the joint's range
@@ -212,8 +213,12 @@ class ControllerSettings(Settings):
         return self.trajectories or TrajectorySettings.default(len(self.gains.p))
 
     def law_of(self, reference: Reference) -> ControlLaw:
-        """Law that follows a reference."""
-        return self.task_law if reference.of_task else self.control_law
+        """Law that follows a reference; see `law_in_force` in laws.py."""
+        if reference.of_task:
+            return self.task_law
+        if reference is Reference.hand and self.control_law in TASK_LAWS:
+            return ControlLaw.computed_torque
+        return self.control_law
 
     def braced(self) -> ControllerSettings:
         """A copy with a law and gains that hold any arm."""
@@ -283,6 +288,9 @@ class ControllerSettings(Settings):
         rows.continuous = model.continuous
         rows.joint_law, rows.check_jumps = self.control_law, safety.check_jumps
         rows.task_law = self.task_law
+        if self.control_law in TASK_LAWS:
+            rows.i_gain = 0.0  # they have no integral
+            self._check_holding_stiffness(rows)
         tip = self.tip or model.child_links[-1]
         if tip not in model.link_names:
             links = listed(model.link_names)
@@ -298,6 +306,16 @@ class ControllerSettings(Settings):
         if self.friction_compensation:
             rows.friction = model.friction_parameters
         return rows
+
+    def _check_holding_stiffness(self, rows: layout.Settings) -> None:
+        """Refuses a stiffness that does not hold an arm whose model is not exact."""
+        least = np.repeat(LEAST_HOLDING_STIFFNESS, 3)
+        for name, value, bound in zip(layout.STIFFNESSES, rows.task_stiffness, least, strict=True):
+            if value < bound:
+                raise ControllerError(
+                    f"{name} is {value:g}; it must be at least {bound:g} while control_law is "
+                    f"{self.control_law.name}, as it holds the arm"
+                )
 
     def _fill_bounds(self, rows: layout.Settings, model: RobotModel, limit: FloatArray) -> None:
         """Fills in the bounds of the motion that depend on the model; `limit`: effort limits, shape

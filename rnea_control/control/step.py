@@ -29,8 +29,15 @@ from rnea_control.control import (
     momentum_observer,
     motion_watch,
     output_stage,
+    task_space,
 )
-from rnea_control.control.laws import law_in_force, only_a_hand_moves, resting_reference
+from rnea_control.control.laws import (
+    is_impedance,
+    law_in_force,
+    only_a_hand_moves,
+    resting_reference,
+    yields,
+)
 from rnea_control.control.layout import Arm, Settings, SettingsStack, State
 from rnea_control.control.motion import Act, ToleranceRows, check, violated_position
 from rnea_control.control.references import (
@@ -167,7 +174,7 @@ def _shaken(settings: Settings, state: State, dt: float) -> bool:
         limit, noise = settings.state_velocity_limit[j], state.velocity_noise[j]
         if math.isnan(noise):
             continue
-        rests = state.desired_velocity[j] == 0.0 and moves_joints(state)
+        rests = state.desired_velocity[j] == 0.0 and not yields(settings, state)
         share = SHAKING_REST if rests else SHAKING_SPEED
         fast = max(share * limit, NOISE_FACTOR * noise)
         error = state.velocity_error[j]
@@ -258,6 +265,9 @@ def step(
         return layout.UNDER_WAY
     limited = output_stage.limit_acceleration(settings, state, q, v, dt)
     robot = robot_of(arm, nv)
+    if is_impedance(settings, state):
+        task_space.follow_stiffness(settings, state, dt)
+        task_space.follow_wrench(settings, state, t, dt)
     laws.control_torque(robot, settings, state, q, v, predicted)
     if limited:
         output_stage.add_limit_torques(robot, settings, state, q, v, dt)
@@ -335,7 +345,9 @@ def _rests(state: State) -> bool:
 
 @inlined
 def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Vector) -> None:
-    """Takes the desired position and velocity from the arm, and brakes from there."""
+    """Takes the desired position and velocity from the arm, and brakes from there, with the
+    stiffness of the settings."""
+    task_space.forget_messages(settings, state)
     state.last_time = t
     state.last_trajectory_time = t - state.behind
     if is_streamed(state):
@@ -351,8 +363,9 @@ def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
 
 @inlined
 def brake(arm: Arm, settings: Settings, state: State, guided: bool) -> None:
-    """Brakes along the path; where the joints have no desired motion, straight on from the last
-    state."""
+    """Brakes along the path, with the stiffness of the settings; where the joints have no desired
+    motion, straight on from the last state."""
+    task_space.forget_messages(settings, state)
     s = state.last_trajectory_time
     if guided or is_of_task(state):
         q, v = state.last_position, state.last_velocity

@@ -17,6 +17,7 @@ from rnea_control.control.activation_check import ActivationCheck, Strictness, V
 from rnea_control.control.arm_answer import Answer
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
 from rnea_control.control.controller import STILL_FROZEN, Controller, Recorded
+from rnea_control.control.laws import TASK_LAWS, ControlLaw
 from rnea_control.control.miswiring import NONE, explain
 from rnea_control.control.mode import Event, Machine, Mode
 from rnea_control.control.motion import Ending
@@ -408,7 +409,8 @@ class Supervisor(Machine):
             return objection
         gain = "" if self._law_failed else self.excessive_gain(model, settings)
         if not gain and self.controller.follows_poses:
-            gain = self._excessive_task_gain(model, settings, settings.rows(model))
+            law = settings.task_law
+            gain = self._excessive_task_gain(law, model, settings, settings.rows(model))
         q, ws = self.controller.last_state[0], self._workspace
         return gain or feasibility.excessive_load(model, ws, settings, q)
 
@@ -418,9 +420,11 @@ class Supervisor(Machine):
         period, q = self.state_period, self.controller.last_state[0]
         if not period.is_known:
             return ""
-        return feasibility.excessive_gain(
-            model, self._workspace, settings, q, period.shortest, self.seen_delay
-        )
+        law, delays = settings.control_law, (period.shortest, self.seen_delay)
+        gain = feasibility.excessive_gain(model, self._workspace, settings, q, *delays)
+        if not gain and law in TASK_LAWS:
+            gain = self._excessive_task_gain(law, model, settings, settings.rows(model))
+        return gain
 
     def change(self, model: RobotModel, settings: ControllerSettings) -> None:
         super().change(model, settings)
@@ -431,19 +435,30 @@ class Supervisor(Machine):
         self.tip_objection = "the rate of joint_states is not known yet"
         if self.state_period.is_known:
             rows = self.controller.arrays.settings[0]
-            self.tip_objection = self._excessive_task_gain(*self._in_force, rows)
+            model, settings = self._in_force
+            self.tip_objection = self._excessive_task_gain(settings.task_law, model, settings, rows)
             self.controller.arm.most_tip_frequency = feasibility.largest_tip_frequency(
-                self._in_force.settings, rows, self.state_period.shortest, self.seen_delay
+                ControlLaw.cartesian_impedance,
+                settings,
+                rows,
+                self.state_period.shortest,
+                self.seen_delay,
             )
         self.controller.arm.takes_poses = not self.tip_objection
 
     def _excessive_task_gain(
-        self, model: RobotModel, settings: ControllerSettings, rows: layout.Settings
+        self,
+        law: ControlLaw,
+        model: RobotModel,
+        settings: ControllerSettings,
+        rows: layout.Settings,
     ) -> str:
-        """Why the tip would shake with these settings, also as `rows`; empty if it would not."""
+        """Why the tip would shake by a law of task space with these settings, also as `rows`; empty
+        if it would not."""
         q = self.controller.last_state[0]
         delays = self.state_period.shortest, self.seen_delay
-        return feasibility.excessive_task_gain(model, self._workspace, settings, rows, q, *delays)
+        of_arm = model, self._workspace, law, settings, rows, q
+        return feasibility.excessive_task_gain(*of_arm, *delays)
 
     def _objection(self) -> str:
         """Why the arm cannot continue with the model and settings in force; empty if it can."""

@@ -36,6 +36,7 @@ from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.kinematics import (
     acceleration_of_link,
     jacobian_by_levers,
+    link_jacobian,
     link_pose,
     pose_pass,
 )
@@ -135,6 +136,22 @@ def find_pose(robot: Robot, settings: Settings, q: Vector, pose: Vector) -> None
     pose_pass(robot.bodies, robot.memory, q)
     R, p = link_pose(robot.links, robot.memory, int(settings.task_link))
     store_pose(pose, p, quaternion_of_rotation(R))
+
+
+@shared
+def aim_with_joints(robot: Robot, settings: Settings, state: State) -> None:
+    """Fills in the desired pose and twist of the tip, and the posture, by the desired motion of the
+    joints. Overwrites the Jacobian."""
+    J, link = state.jacobian, int(settings.task_link)
+    find_pose(robot, settings, state.desired_position, state.desired_pose)
+    link_jacobian(robot.bodies, robot.links, robot.memory, link, J)
+    for r in range(SIZE):
+        total = 0.0
+        for j in range(J.shape[1]):
+            total += J[r, j] * state.desired_velocity[j]
+        state.desired_twist[r] = total
+    for j in range(J.shape[1]):
+        state.posture[j] = state.desired_position[j]
 
 
 @inlined
@@ -420,6 +437,13 @@ def take_settings(settings: Settings, state: State) -> None:
 
 
 @inlined
+def forget_messages(settings: Settings, state: State) -> None:
+    """The stiffness of the settings is approached, and no wrench."""
+    take_settings(settings, state)
+    state.asked_wrench[:] = 0.0
+
+
+@inlined
 def follow_stiffness(settings: Settings, state: State, dt: float) -> None:
     """The stiffness in force approaches that of the last message, or of the settings where they
     have changed since. The change adds energy to the spring by at most `task_max_power`."""
@@ -429,7 +453,7 @@ def follow_stiffness(settings: Settings, state: State, dt: float) -> None:
     if changed:
         take_settings(settings, state)
     K, target, e = state.stiffness, state.target_stiffness, state.task_error
-    energy = largest = missing = 0.0
+    energy, missing, largest = 0.0, 0.0, LEAST_STIFFNESS
     for k in range(SIZE):
         for m in range(SIZE):
             change = target[SIZE * k + m] - K[SIZE * k + m]
@@ -573,8 +597,11 @@ def add_impedance_torque(robot: Robot, settings: Settings, state: State, v: Vect
 
 
 @shared
-def find_null_torque(robot: Robot, settings: Settings, state: State, q: Vector, v: Vector) -> None:
-    """Fills in the torque toward the posture, and away from joint limits, before its projection."""
+def find_null_torque(
+    robot: Robot, settings: Settings, state: State, q: Vector, v: Vector, moves: bool
+) -> None:
+    """Fills in the torque toward the posture, which `moves` with the desired velocity or rests, and
+    away from joint limits, before its projection."""
     L = robot.matrix
     for j in range(q.shape[0]):
         inertia = 0.0
@@ -592,7 +619,8 @@ def find_null_torque(robot: Robot, settings: Settings, state: State, q: Vector, 
         torque = settings.nullspace_stiffness * settings.nullspace_weight[j]
         torque *= state.posture[j] - q[j]
         torque -= LIMIT_STIFFNESS * inertia * outside
-        state.null_torque[j] = torque - max(damping, NULL_DAMPING * inertia) * v[j]
+        rate = v[j] - state.desired_velocity[j] if moves else v[j]
+        state.null_torque[j] = torque - max(damping, NULL_DAMPING * inertia) * rate
 
 
 @shared

@@ -11,6 +11,7 @@ import math
 
 from rnea_control.array_types import Vector
 from rnea_control.control import layout
+from rnea_control.control.laws import yields
 from rnea_control.control.layout import Arm, Settings, State
 from rnea_control.control.references import TRAJECTORY
 from rnea_control.jit.inlining import inlined
@@ -24,9 +25,10 @@ CALM_SHARE = 0.1  # share of time in motion below which it is calm again
 
 
 @inlined
-def is_held(arm: Arm, state: State) -> bool:
-    """True while the desired position stands still and belongs to no motion and no hand."""
-    if arm.motion != 0 or int(state.reference) != TRAJECTORY:
+def is_held(arm: Arm, settings: Settings, state: State) -> bool:
+    """True while the desired position stands still and belongs to no motion and no hand, and a push
+    does not move the arm."""
+    if arm.motion != 0 or int(state.reference) != TRAJECTORY or yields(settings, state):
         return False
     fastest = 0.0
     for j in range(state.shape[1]):
@@ -53,7 +55,7 @@ def moving_joint(settings: Settings, state: State, v: Vector) -> int:
 def find_unrest(arm: Arm, settings: Settings, state: State, h: float, v: Vector) -> int:
     """Takes the velocities of a state, shape (nv,), `h` [s] after the last state. Returns RESTLESS,
     with the joint and its speed in `state`, or CALM, when that changes; otherwise UNDER_WAY."""
-    if not h > 0.0 or not is_held(arm, state):
+    if not h > 0.0 or not is_held(arm, settings, state):
         state.unrest = 0.0
         arm.is_restless = False
         return layout.UNDER_WAY

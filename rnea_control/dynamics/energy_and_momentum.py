@@ -27,7 +27,7 @@ from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint, kinematics
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position, require
 from rnea_control.jit.inlining import inlined
-from rnea_control.jit.kernel import kernel_on_demand
+from rnea_control.jit.kernel import kernel, kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import ARMATURE, RATIO
 from rnea_control.spatial import algebra as spatial
@@ -188,7 +188,7 @@ def _center_of_mass(bodies: Matrix, memory: Matrix, q: Vector, com: Vector) -> f
     return dot(body.base_acceleration(bodies), moment)
 
 
-@kernel_on_demand()
+@kernel()
 def _generalized_momentum(
     bodies: Matrix, memory: Matrix, q: Vector, v: Vector, p: Vector, rate: Vector
 ) -> None:

@@ -23,7 +23,7 @@ from rnea_control.dynamics.rnea import inward_pass, outward_pass, rnea
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
 from rnea_control.exceptions import ArgumentError
 from rnea_control.jit.inlining import inlined
-from rnea_control.jit.kernel import kernel_on_demand
+from rnea_control.jit.kernel import kernel, kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -137,7 +137,7 @@ def friction_torque(parameters: Matrix, v: Vector, j: int) -> float:
     return torque
 
 
-@kernel_on_demand()
+@kernel()
 def _friction(parameters: Matrix, v: Vector, tau: Vector) -> None:
     require(v.shape[0] == tau.shape[0] == parameters.shape[1])
     for j in range(v.shape[0]):

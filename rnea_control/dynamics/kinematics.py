@@ -14,7 +14,7 @@ from rnea_control.dynamics import body, joint, workspace
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, link_index, require
 from rnea_control.jit.inlining import inlined
-from rnea_control.jit.kernel import kernel_on_demand
+from rnea_control.jit.kernel import kernel, kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
@@ -178,7 +178,7 @@ def find_velocity(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, i: int) 
     return velocity
 
 
-@kernel_on_demand()
+@kernel()
 def forward_kinematics_kernel(
     bodies: Matrix, links: Matrix, memory: Matrix, q: Vector, poses: Matrices
 ) -> None:
@@ -238,7 +238,7 @@ def jacobian_by_levers(
     return R, r
 
 
-@kernel_on_demand()
+@kernel()
 def jacobian_kernel(
     bodies: Matrix, links: Matrix, memory: Matrix, link: int, q: Vector, J: Matrix
 ) -> None:

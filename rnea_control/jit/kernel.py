@@ -57,7 +57,7 @@ def kernel_on_demand(
     signature: str = "", nogil: bool = False
 ) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: compiles a function at its first call; once, even if several threads call it. For
-    functions that no tick needs, so that the node starts sooner.
+    functions that no running node calls, so that the node starts sooner.
 
     Args:
         signature: signature in Numba's notation; by default that of the annotations.

@@ -172,7 +172,7 @@ def test_without_a_pose_or_an_impedance_nothing_is_taken(law: ControlLaw | None)
     assert not arm.controller.rows.asked_wrench.any()
 
 
-def test_the_first_publisher_counts_until_the_stream_ends() -> None:
+def test_the_first_publisher_counts_until_it_is_silent() -> None:
     arm = TaskArm().activate()
     X = arm.pose.copy()
     hold(arm, X, 0.2)
@@ -180,8 +180,7 @@ def test_the_first_publisher_counts_until_the_stream_ends() -> None:
     hold(arm, X, 1.0)
     assert set_stiffness(arm, 0.5 * SOFT, OTHER) == stream_intake.FOREIGN
     assert arm.others.stiffness.foreign == 1
-    arm.run(1.5)
-    hold(arm, X, 0.1)
+    hold(arm, X, pose_settings_intake.STIFFNESS_SILENCE)
     assert set_stiffness(arm, 0.5 * SOFT, OTHER) == stream_intake.TAKEN
 
 

@@ -366,7 +366,7 @@ def test_law_of_the_tip_does_not_change_while_it_follows_poses() -> None:
 def test_ordinary_gains_suit_states_of_an_ordinary_rate() -> None:
     arm = TaskArm().activate()
     settings, rows = arm.controller.settings, arm.controller.arrays.settings[0]
-    given = arm.model, Workspace(arm.model), settings, rows, READY
+    given = arm.model, Workspace(arm.model), settings.task_law, settings, rows, READY
     for rate, allowed in ((1000.0, True), (500.0, True), (100.0, False)):
         assert (excessive_task_gain(*given, 1.0 / rate) == "") is allowed, rate
 

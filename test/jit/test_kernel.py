@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import pickle
+import re
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -154,3 +160,41 @@ def test_functions_inside_others_keep_apart_and_may_be_tried_again(monkeypatch) 
             doubled(np.ones(1))
     assert doubled(np.ones(1)) == doubled(np.ones(1)) == 20.0
     assert globals()["doubled"](np.ones(1)) == 2.0
+
+
+WITH_FORCES = {"rnea_with_forces_kernel"}  # of rnea, with external forces only
+RUNNING = re.compile(r"rnea_control\.(control|loop|messages|node|sentinel)\.")
+
+
+@cache
+def on_demand(module: str) -> set[str]:
+    """Names of the kernels of a module that are compiled at their first call."""
+    path = sys.modules[module].__file__
+    functions = [
+        node for node in ast.parse(Path(path).read_text()).body if isinstance(node, ast.FunctionDef)
+    ]
+    marked = ["kernel_on_demand" in map(_name, each.decorator_list) for each in functions]
+    return {each.name for each, is_marked in zip(functions, marked, strict=True) if is_marked}
+
+
+def _name(decorator: ast.expr) -> str:
+    return ast.unparse(decorator).partition("(")[0]
+
+
+def test_running_node_compiles_nothing() -> None:
+    """A kernel that is compiled while an arm is held stops Python for a second."""
+    importlib.import_module("rnea_control.node.controller_node")
+    importlib.import_module("rnea_control.sentinel.sentinel_node")
+    assert "_joint_wrenches" in on_demand("rnea_control.dynamics.rnea")
+    checked = 0
+    for name, module in list(sys.modules.items()):
+        if not RUNNING.match(name):
+            continue
+        for value in vars(module).values():
+            if not inspect.isfunction(value) or not value.__module__.startswith("rnea_control."):
+                continue
+            checked += 1
+            late = on_demand(value.__module__)
+            used = {value.__name__, *value.__code__.co_names} & late - WITH_FORCES
+            assert not used, f"{name} uses {used}"
+    assert checked > 300

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
@@ -14,12 +14,15 @@ from supervised_arm import START, SupervisedArm
 from task_arm import TCP, TaskArm
 
 from rnea_control.control import ControlLaw, stream_intake
+from rnea_control.control.pose_settings_intake import NO_STIFFNESS, TOO_STIFF
 from rnea_control.loop.loop_state import LoopState
 from rnea_control.loop.other_inputs import (
     JOG,
     POSITIONS,
     TARGET_JOINT,
     TARGET_POSE,
+    TARGET_STIFFNESS,
+    TARGET_WRENCH,
     TWIST,
     OtherInputs,
     hear_targets_once,
@@ -77,7 +80,8 @@ def test_stream_goes_on_beside_a_publisher_of_released_stops() -> None:
 
 # Counts and lengths that lie about what follows.
 LIES = (0, 1, 2**16, 2**29, 2**31 - 1, 2**31, 2**32 - 8, 2**32 - 1)
-FUZZED = 20_000  # messages of one topic
+RESULTS = 20  # more than there are results of the intake
+FUZZED = 10_000  # messages of one topic
 EXPLORED = 1_000_000  # messages of all topics
 
 TOPICS = (TARGET_JOINT, POSITIONS, JOG)
@@ -99,7 +103,7 @@ class Fuzzed:
             LoopState(),
             OtherInputs(NAMES, LINKS),
         )
-        self.states, self.results = StateIntake(NAMES, 0.1), np.zeros(16, int)
+        self.states, self.results = StateIntake(NAMES, 0.1), np.zeros(RESULTS, int)
         self.good = [np.frombuffer(each, np.uint8) for each in self._good()]
         settings = self.arm.controller.arrays.settings[0]
         self.fastest = settings.stream_max_velocity.copy()
@@ -218,7 +222,7 @@ class FuzzedTip(Fuzzed):
         self.rng, self.kind = np.random.default_rng(seed), kind
         arm = self.arm = TaskArm(ControlLaw.task_computed_torque).activate()
         self.loop, self.others = arm.loop, arm.others
-        self.states, self.results = StateIntake(arm.model.joint_names, 0.1), np.zeros(16, int)
+        self.states, self.results = StateIntake(arm.model.joint_names, 0.1), np.zeros(RESULTS, int)
         self.start = arm.pose.copy()
         self.good = [np.frombuffer(each, np.uint8) for each in self._good()]
         settings = arm.controller.arrays.settings[0]
@@ -290,3 +294,71 @@ def test_length_of_the_frame_that_lies_is_refused(kind: int, lie: int) -> None:
         data[12:16] = np.array([lie], "<u4").view(np.uint8)
         assert fuzzed.send(data) != stream_intake.TAKEN
     assert fuzzed.send(fuzzed.good[0]) == stream_intake.TAKEN
+
+
+# What is set while the tip follows poses.
+
+
+class FuzzedSetting(Fuzzed):
+    """An arm whose tip follows a pose, and gets broken stiffnesses or wrenches beside."""
+
+    def __init__(self, kind: int, seed: int) -> None:
+        self.rng, self.kind = np.random.default_rng(seed), kind
+        arm = self.arm = TaskArm(ControlLaw.cartesian_impedance).activate()
+        self.loop, self.others = arm.loop, arm.others
+        self.states, self.results = StateIntake(arm.model.joint_names, 0.1), np.zeros(RESULTS, int)
+        self.start = arm.pose.copy()
+        self.follow()
+        self.most = arm.controller.arrays.settings[0].task_max_force
+        diagonal = np.array([200.0, 300.0, 400.0, 10.0, 15.0, 20.0])
+        messages: list[Float64MultiArray | WrenchStamped] = [
+            Float64MultiArray(data=numbers.ravel().tolist())
+            for numbers in (diagonal, np.diag(diagonal))
+        ]
+        if kind == TARGET_WRENCH:
+            messages = [WrenchStamped(), WrenchStamped()]
+            for message, frame in zip(messages, (arm.model.root_link, TCP), strict=True):
+                message.header.frame_id = frame
+                message.wrench.force.x, message.wrench.torque.z = 5.0, -0.5
+        self.good = [np.frombuffer(serialize_message(each), np.uint8) for each in messages]
+
+    def follow(self) -> None:
+        """The pose goes on."""
+        assert self.arm.send(self.start[:3, 3], self.start[:3, :3]) == stream_intake.TAKEN
+
+    @property
+    def set(self) -> np.ndarray:
+        """What the messages set."""
+        rows = self.arm.controller.rows
+        return np.concatenate([rows.target_stiffness, rows.asked_wrench])
+
+    def check(self) -> None:
+        """All is finite, the stiffness is one, and the wrench is within its bounds."""
+        rows = self.arm.controller.rows
+        K = rows.stiffness.reshape(6, 6)
+        assert np.isfinite(self.set).all() and np.isfinite(self.arm.tau).all()
+        np.testing.assert_allclose(K, K.T, atol=1e-9)
+        assert np.linalg.eigvalsh(K)[0] >= -1e-5 * np.trace(K)
+        for part, most in zip((slice(0, 3), slice(3, 6)), self.most, strict=True):
+            assert np.linalg.norm(rows.target_wrench[part]) <= most * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "messages", [FUZZED // 2, pytest.param(EXPLORED // 2, marks=pytest.mark.explores)]
+)
+@pytest.mark.parametrize("kind", [TARGET_STIFFNESS, TARGET_WRENCH])
+def test_broken_stiffnesses_and_wrenches_stay_within_their_bounds(kind: int, messages: int) -> None:
+    fuzzed = FuzzedSetting(kind, messages)
+    for k in range(messages):
+        before = fuzzed.set
+        result = fuzzed.send(fuzzed.broken() if k % 10 else fuzzed.good[0])
+        if result != stream_intake.TAKEN:
+            np.testing.assert_array_equal(fuzzed.set, before)
+        if k % 20 == 0:
+            fuzzed.arm.tick()
+            fuzzed.check()
+            fuzzed.follow()
+    assert fuzzed.results[stream_intake.TAKEN] > 0.003 * messages
+    refused = [UNREADABLE, NOT_FINITE]
+    refused += [UNKNOWN_FRAME] if kind == TARGET_WRENCH else [WRONG_LENGTH, NO_STIFFNESS, TOO_STIFF]
+    assert fuzzed.results[refused].all(), fuzzed.results

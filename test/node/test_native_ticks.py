@@ -74,7 +74,7 @@ def compared(**twin: bool) -> tuple[Twin, int]:
     assert by_python.changes == by_machine.changes
     assert by_python.endings == by_machine.endings
     one, other = by_python.loop, by_machine.loop
-    records = "lease", "intake", "counts", "stream", "posture"
+    records = "lease", "intake", "counts", "stream", "posture", "stiffness", "wrench"
     for name, mine, its in (
         ("state", one.controller.rows, other.controller.rows),
         ("histograms", one.arm_loop.statistics.histograms, other.arm_loop.statistics.histograms),
@@ -92,6 +92,8 @@ def of_records(loop: ControlLoop) -> tuple[Record, ...]:
         arm.statistics.counts,
         arm.others.stream,
         arm.others.posture,
+        arm.others.stiffness,
+        arm.others.wrench,
     )
 
 
@@ -143,6 +145,7 @@ def test_poses_and_twists_move_both_alike_to_the_last_bit() -> None:
     others = by_python.loop.arm_loop.others
     stream = others.stream
     assert stream.taken > 120 and stream.foreign > 10 and others.posture.taken > 3
+    assert others.stiffness.taken > 3 and others.stiffness.ignored and others.wrench.taken > 3
     assert stream.refused >= 10 and stream.ignored > stream.refused
     steps = {(old, new) for old, new, _ in by_python.changes}
     for step in (("holding", "streaming"), ("streaming", "braking"), ("streaming", "blind")):
