@@ -10,6 +10,7 @@ import pytest
 from dds import JOINTS, ros, trajectory, wait_for
 from node_bench import GOOD, Bench
 from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
@@ -47,9 +48,11 @@ class StreamBench(Bench):
         wait_for(begun)
         self.targets = self.sender(JointState, "target_joint")
 
-    def sender(self, kind: type, topic: str, node: object = None) -> Publisher:
+    def sender(
+        self, kind: type, topic: str, node: object = None, qos: QoSProfile = NEWEST
+    ) -> Publisher:
         """A publisher that the controller receives."""
-        publisher = (node or self.peer).create_publisher(kind, topic, NEWEST)
+        publisher = (node or self.peer).create_publisher(kind, topic, qos)
         wait_for(publisher.get_subscription_count, self.spin)
         return publisher
 

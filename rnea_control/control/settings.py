@@ -289,7 +289,7 @@ class ControllerSettings(Settings):
         rows.joint_law, rows.check_jumps = self.control_law, safety.check_jumps
         rows.task_law = self.task_law
         if self.control_law in TASK_LAWS:
-            rows.i_gain = 0.0  # they have no integral
+            rows.i_gain[:] = 0.0  # they have no integral
             self._check_holding_stiffness(rows)
         tip = self.tip or model.child_links[-1]
         if tip not in model.link_names:

@@ -10,16 +10,18 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from dds import wait_for
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from node_bench import GOOD, JOINTS
 from rclpy.qos import qos_profile_sensor_data
 from robots import PANDA_JOINTS, example_robot, panda
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from stream_bench import FOREIGN, IGNORED, TAKEN, StreamBench, stream_bench, tells_publishers
 from task_arm import READY, TCP
 
 from rnea_control.control import layout
 from rnea_control.dynamics import Workspace, forward_kinematics, jacobian
+from rnea_control.ros.conventions import SINGLE
 
 DOMAIN = 58
 ROOT = "panda_link0"
@@ -233,6 +235,33 @@ def test_joint_targets_are_the_posture_while_a_pose_is_followed(bench: PoseBench
     bench.stream(lambda: pose(begin), bench.poses, count=3)
     assert bench.mode == "streaming"
     np.testing.assert_allclose(bench.pose, begin, atol=1e-6)
+
+
+def test_stiffness_and_wrench_are_set_while_a_pose_is_followed(
+    bench: PoseBench, capfd: pytest.CaptureFixture[str]
+) -> None:
+    others, begin = bench.node.loop.arm_loop.others, bench.pose
+    stiffnesses = bench.sender(Float64MultiArray, "target_stiffness", qos=SINGLE)
+    wrenches = bench.sender(WrenchStamped, "target_wrench")
+    K = [200.0, 300.0, 400.0, 10.0, 15.0, 20.0]
+    wrench = WrenchStamped()
+    wrench.header.frame_id, wrench.wrench.force.z = ROOT, -4.0
+    bench.node.configured.stream_watch._logged.clear()
+    stiffnesses.publish(Float64MultiArray(data=K))
+    wait_for(lambda: others.stiffness.ignored, bench.spin)
+    bench.until_logged(capfd, "target_stiffness: 1 message(s) are ignored, the last one as no pose")
+    bench.stream(lambda: pose(begin), bench.poses, count=2)
+    for message, publisher, intake in (
+        (Float64MultiArray(data=K), stiffnesses, others.stiffness),
+        (wrench, wrenches, others.wrench),
+    ):
+        taken = intake.taken
+        publisher.publish(message)
+        wait_for(lambda intake=intake, taken=taken: intake.taken > taken, bench.spin)
+    np.testing.assert_array_equal(bench.rows.target_stiffness, np.diag(K).ravel())
+    np.testing.assert_array_equal(bench.rows.asked_wrench, [0.0, 0.0, -4.0, 0.0, 0.0, 0.0])
+    stiffnesses.publish(Float64MultiArray(data=[1e7] * 6))
+    bench.until_logged(capfd, "the rate of joint_states and dead_time do not allow this stiffness")
 
 
 @pytest.mark.parametrize("stop", ["hold", "emergency stop"])
