@@ -31,7 +31,7 @@ from rnea_control.parameters.table import ROBOT, ROWS
 
 WIDEST_MARGIN = 0.1  # margin of a soft limit, at most, as a part of the joint's range
 DEFAULT_TORQUE_RISE = 0.02  # time to the effort limit at the default torque rate limit [s]
-LEAST_HOLDING_STIFFNESS = 50.0, 2.0  # of a tip that holds the arm [N/m], [Nm/rad]
+LEAST_HOLDING_STIFFNESS = 50.0, 2.0  # least stiffness of a tip that holds the arm [N/m], [Nm/rad]
 DEFAULT_POSITION_ERROR = 0.3  # default of max_position_errors [rad]
 DEFAULT_SLIDING_ERROR = 0.03  # default of max_position_errors of a prismatic joint [m]
 SLIDING_ERROR_SHARE = 0.1  # that default is at most this part of the joint's range
