@@ -59,7 +59,9 @@ def printed_by(*names: str) -> dict[str, str]:
     return dict(zip(names, re.split("^=== .*$", done.stdout, flags=re.M)[1:], strict=True))
 
 
-@pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - {"identify_arm", "joystick"}))
+@pytest.mark.parametrize(
+    "name", sorted(EXAMPLES.keys() - {"identify_arm", "joystick", "soft_spring"})
+)
 def test_example(name: str) -> None:
     printed = printed_by(*sorted(NUMBERS))[name]
     for words, numbers in NUMBERS[name].items():

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control import belief, layout, motion_watch, step, unrest
+from rnea_control.control import belief, laws, layout, motion_watch, step, unrest
 from rnea_control.control.controller_state import NOTHING_TO_FOLLOW, ControllerState, StepRows
 from rnea_control.control.feasibility import controllable
 from rnea_control.control.laws import Model, resting_reference
@@ -24,6 +24,7 @@ from rnea_control.control.motion import (
     ToleranceRows,
 )
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
+from rnea_control.control.own_law import OwnLaw
 from rnea_control.control.planner import Plan, Planner, Situation
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.control.stopping import Path
@@ -91,6 +92,8 @@ class Controller(StepRows):
         self._predicted = self.rows.predicted_position, self.rows.predicted_velocity
         self.post, self.model = self.serve, model
         self.change(model, settings)
+        if settings.own_law is not None:
+            self._check_own_law(settings.own_law)
 
     @property
     def settings(self) -> ControllerSettings:
@@ -120,8 +123,25 @@ class Controller(StepRows):
         tolerances = settings.rules.tolerances
         self.box.arrays.tolerances[:] = tolerances.rows(self.motion, model.joint_names)
         request.bodies_at = model.bodies.ctypes.data
+        if settings.own_law is not None:
+            self.arm.own_code = settings.own_law.code
         self._ask(step.CHANGE)
         self.model, self._settings, self._planner = model, settings, planner
+
+    def _check_own_law(self, law: OwnLaw) -> None:
+        """Refuses a law of a user that is too slow, or gives no finite torque, at the middle
+        position; raises ControllerError."""
+        model, settings = self.model, self.arrays.settings[0]
+        within = np.isfinite(model.lower) & np.isfinite(model.upper)
+        q = np.where(within, 0.5 * (model.lower + model.upper), 0.0)
+        state, v, tau = layout.State.zeros(model.nv), np.zeros(model.nv), np.zeros(model.nv)
+        state.desired_position = q
+
+        def call() -> FloatArray:
+            laws.own_torque_once(self.arm.argument, settings, state, q, v, tau)
+            return tau
+
+        law.check(call)
 
     @property
     def braced(self) -> bool:

@@ -23,9 +23,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from rnea_control.array_types import Vector
+from rnea_control.array_types import RecordArray, Vector
 from rnea_control.control import task_space
-from rnea_control.control.layout import Settings, State
+from rnea_control.control.layout import Arm, Settings, State
+from rnea_control.control.own_law import own_torque
 from rnea_control.control.references import (
     HAND,
     Reference,
@@ -38,6 +39,8 @@ from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
 from rnea_control.jit.inlining import inlined, shared
+from rnea_control.jit.kernel import kernel
+from rnea_control.jit.linking import linked
 from rnea_control.spatial.symmetric import SIZE
 
 
@@ -113,6 +116,12 @@ class ControlLaw(IntEnum):
         "a tip that follows exactly: the same bandwidth fits any arm",
     )
 
+    own = (
+        *(_POSITIONS, Model.measured, Friction.none, True),
+        "a function of yours",
+        "research: `own_law.function` names it ([own_law.md](own_law.md))",
+    )
+
     references: tuple[Reference, ...]
     model: Model
     friction: Friction
@@ -147,6 +156,8 @@ _GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
 _PD_GRAVITY = int(ControlLaw.pd_gravity)
 _CARTESIAN_IMPEDANCE = int(ControlLaw.cartesian_impedance)
 _TASK_COMPUTED_TORQUE = int(ControlLaw.task_computed_torque)
+_OWN = int(ControlLaw.own)
+_own_torque = linked(own_torque)
 
 
 def markdown() -> str:
@@ -389,7 +400,13 @@ def _keep_integral(settings: Settings, state: State) -> None:
 
 @inlined
 def control_torque(
-    robot: Robot, settings: Settings, state: State, q: Vector, v: Vector, predicted: bool
+    arm: Arm,
+    robot: Robot,
+    settings: Settings,
+    state: State,
+    q: Vector,
+    v: Vector,
+    predicted: bool,
 ) -> None:
     """Fills `torque` of `state` by the law in force; needs the desired motion and the feedback in
     `state`. The state `q`, `v`, shape (nv,), is measured or `predicted`."""
@@ -406,6 +423,10 @@ def control_torque(
         _cartesian_impedance(robot, settings, state, q, v)
     elif law == _TASK_COMPUTED_TORQUE:
         _task_computed_torque(robot, settings, state, q, v)
+    elif law == _OWN:
+        _evaluate_at(state, q, v)
+        _own_torque(arm.own_code, (arm, settings, state, q, v, state.torque))
+        _add(state, state.desired_effort)
     else:
         _pd(state)
     if predicted:
@@ -416,3 +437,11 @@ def control_torque(
         inward_pass(bodies, memory, state.gravity_torque)
         for j in range(q.shape[0]):
             state.torque[j] -= state.gravity_torque[j]
+
+
+@kernel("void(Arm[::1], Settings, State, f8[::1], f8[::1], f8[::1])")
+def own_torque_once(
+    arms: RecordArray, settings: Settings, state: State, q: Vector, v: Vector, tau: Vector
+) -> None:
+    """Fills `tau` by the law of a user."""
+    _own_torque(arms[0].own_code, (arms[0], settings, state, q, v, tau))

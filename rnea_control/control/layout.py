@@ -80,10 +80,12 @@ class Settings(Rows):
     reference_speed: Vector  # velocity limit, or a default where there is none [rad/s] or [m/s]
     end_slack: Vector  # distance from a goal without tolerance that is not reported [rad] or [m]
 
+    own: Matrix = rows(8)  # parameters of the law of a user (own_law.py)
     joint_law: float  # number of the law of references of joints
     check_jumps: float  # 1 or 0
 
 
+MOST_OWN = Settings.fields["own"].height  # parameters of a law of a user, at most
 SettingsStack = Settings  # settings of the controller, and settings that hold any arm
 
 # Parameters of the entries of `task_stiffness`.
@@ -360,6 +362,7 @@ class Arm(Record):
     stop_code: int = 0
     step_code: int = 0
     watch_code: int = 0
+    own_code: int = 0  # the law of a user; 0 for none
 
     # The last states and commands (motion_watch.py).
     record_at: int = 0

@@ -1,6 +1,6 @@
 """The intake of what may be set while the tip yields: posture, stiffness and wrench.
 
-Of each the first publisher counts, until its messages are missing for `stream_timeout` or, as a
+The first publisher of each counts, until its messages are missing for `stream_timeout` or, as a
 stiffness is sent once, for STIFFNESS_SILENCE.
 """
 

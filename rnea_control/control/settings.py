@@ -20,6 +20,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.laws import JOINT_LAWS, TASK_LAWS, ControlLaw
 from rnea_control.control.motion import END_SLACK, END_SLIDING_SLACK, Tolerances
+from rnea_control.control.own_law import OwnLaw
 from rnea_control.control.references import Reference
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import ControllerError, ParameterError, listed, quoted
@@ -189,6 +190,8 @@ class ControllerSettings(Settings):
     dead_time: float = row("dead_time", 0.0)
     task_law: ControlLaw = ControlLaw.cartesian_impedance  # law of references of poses
     tip: str = row("task.tip", "")
+    own_law: OwnLaw | None = None  # the law of a user, for the control law `own`
+    own_values: Mapping[str, Any] = field(default_factory=dict)  # values of its parameters
     # Values of `MORE`, by the names of their rows; missing values have the defaults of the table.
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -255,6 +258,10 @@ class ControllerSettings(Settings):
             if law not in allowed:
                 names = ", ".join(each.name for each in allowed)
                 raise ControllerError(f"{name} is {law!r}; it must be the ControlLaw {names}")
+        if self.control_law is ControlLaw.own and self.own_law is None:
+            raise ControllerError(
+                "control_law is own; own_law.function must name the function when the node starts"
+            )
         super().check(joint_names)
 
     def rows(self, model: RobotModel) -> layout.Settings:
@@ -288,6 +295,8 @@ class ControllerSettings(Settings):
         rows.continuous = model.continuous
         rows.joint_law, rows.check_jumps = self.control_law, safety.check_jumps
         rows.task_law = self.task_law
+        if self.own_law is not None:
+            self.own_law.rows(self.own_values, rows.own)
         if self.control_law in TASK_LAWS:
             rows.i_gain[:] = 0.0  # they have no integral
             self._check_holding_stiffness(rows)

@@ -268,7 +268,7 @@ def step(
     if is_impedance(settings, state):
         task_space.follow_stiffness(settings, state, dt)
         task_space.follow_wrench(settings, state, t, dt)
-    laws.control_torque(robot, settings, state, q, v, predicted)
+    laws.control_torque(arm, robot, settings, state, q, v, predicted)
     if limited:
         output_stage.add_limit_torques(robot, settings, state, q, v, dt)
     output_stage.blend(settings, state, t)

@@ -119,6 +119,17 @@ def compiled(
     return entry
 
 
+def compiled_in_memory(function: Any, signature: str) -> tuple[Any, int]:
+    """Compiles a function of a user, whose code no fingerprint knows, without a copy on disk;
+    returns the owner of the machine code, and its address."""
+    dispatcher: Any = numba.njit(**OPTIONS)(function)
+    arguments, result = parsed(signature)
+    dispatcher.compile(result(*arguments))
+    (overload,) = dispatcher.overloads.values()
+    name = overload.fndesc.llvm_func_name
+    return dispatcher, overload.library.get_pointer_to_function(name)
+
+
 def parsed(signature: str) -> Any:
     """Numba's types of the arguments and of the result of a signature in Numba's notation, where
     records, arrays with named rows and groups have the names of their classes."""

@@ -13,16 +13,24 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from rnea_control.control import ControllerSettings, Mode
+from rnea_control.control import ControllerSettings, Mode, own_law
 from rnea_control.control.braking_check import Candidate
 from rnea_control.control.feasibility import light_joints
-from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.control.own_law import OwnLaw
+from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError
 from rnea_control.loop.loop_records import LOG, LoopStatistics
 from rnea_control.model import RobotModel
 from rnea_control.node.configured import Configured
 from rnea_control.node.control_loop import LONGEST_WAIT_FOR_REST, ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
-from rnea_control.node.parameters import PARAMETERS, InForce, in_force, without_effect
+from rnea_control.node.parameters import (
+    OWN_LAW,
+    PARAMETERS,
+    InForce,
+    in_force,
+    own_rows,
+    without_effect,
+)
 from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.parameters.parameter import GivenParameters
 from rnea_control.parameters.settings import load_model
@@ -56,9 +64,11 @@ class ControllerNode(ArmNode, LifecycleNode):
         self._description = self._rival = ""
         self._starting = True  # until first configured, by autostart or a lifecycle manager
         self._awaits_sentinel = False  # autostart could not activate without it
+        self._own_law, self._own_fault = self._named_law()
+        of_law = own_rows(self._own_law).values() if self._own_law else ()
         self.parameters = NodeParameters(
             self,
-            PARAMETERS,
+            (*PARAMETERS, *of_law),
             in_use=lambda: self.configured is not None,
             remedy="clean the node up, set it, and configure again (ros2 lifecycle set)",
             prepare=self._prepare,
@@ -69,6 +79,15 @@ class ControllerNode(ArmNode, LifecycleNode):
         self.create_timer(ATTENTION_PERIOD, self._attend, clock=STEADY)
         # Both timers are due together, as each wake of the executor costs CPU time.
         self.diagnostics_timer.reset()
+
+    def _named_law(self) -> tuple[OwnLaw | None, str]:
+        """The law of a user that the node was started with, and why it is refused. It is read here
+        only: no message from outside may name code."""
+        given = self.get_parameter_or(OWN_LAW.name).value or ""
+        try:
+            return (own_law.load(str(given)) if given else None), ""
+        except ControllerError as error:
+            return None, str(error)
 
     @property
     def loop(self) -> ControlLoop | None:
@@ -209,7 +228,9 @@ class ControllerNode(ArmNode, LifecycleNode):
             self._description = self.latest_description()
         self._robot = self._load_model(joints)
         published = "" if parameters["robot_description"] else self._description
-        given = in_force(parameters, self._robot, published)
+        if self._own_fault:
+            raise ParameterError(self._own_fault)
+        given = in_force(parameters, self._robot, published, self._own_law)
         self._warn_of_missing_rotors(given.model, given.controller)
         self.configured = Configured(self, given, self.action)
         self.leave_descriptions()
@@ -275,12 +296,12 @@ class ControllerNode(ArmNode, LifecycleNode):
                 them.
         """
         self.loop.attend()  # many changes at once are no hang of the interpreter
-        given = in_force(values, self._robot)
+        given = in_force(values, self._robot, own=self._own_law)
         loop, check = self.loop, self.loop.braking_check()
 
         def allows(tried: GivenParameters) -> bool:
             loop.attend()
-            other = in_force(tried, self._robot)
+            other = in_force(tried, self._robot, own=self._own_law)
             held = not loop.call(lambda it: it.objection(other.model, other.controller))
             return held and check.allows(Candidate(other.model, other.controller))
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnea_control.control import ControlLaw, ControllerSettings, Gains, TrajectorySettings, laws
+from rnea_control.control.own_law import OwnLaw, PerJoint
 from rnea_control.exceptions import listed, quoted
 from rnea_control.model import RobotModel
 from rnea_control.parameters import table
 from rnea_control.parameters.parameter import (
+    JOINT,
     Parameter,
     Parameters,
     joint_of,
@@ -41,10 +43,20 @@ TASK_LAW = Parameter(
     live=True,
 )
 
+OWN_LAW = Parameter(
+    "own_law.function",
+    str,
+    "",
+    "for `control_law: own`: the function of the law, as package.module.function; read when the "
+    "process starts only, see [own_law.md](own_law.md)",
+    at_start=True,
+)
+
 PARAMETERS = (
     *table.ROBOT,
     *table.LIMITS,
     CONTROL_LAW,
+    OWN_LAW,
     *table.FEEDBACK,
     *table.COMMANDS,
     *table.HARDWARE,
@@ -138,19 +150,38 @@ class InForce:
     description: str = ""
 
 
-def in_force(parameters: Parameters, robot: RobotModel, description: str = "") -> InForce:
+def own_rows(law: OwnLaw) -> dict[str, Parameter]:
+    """Rows of the parameters of a user's law, by the names that the law has for them."""
+    return {
+        name: Parameter(
+            f"own_law.{name}.{JOINT}" if isinstance(default, PerJoint) else f"own_law.{name}",
+            float,
+            default.default if isinstance(default, PerJoint) else default,
+            f"parameter of {law.name}",
+            live=True,
+        )
+        for name, default in law.parameters.items()
+    }
+
+
+def in_force(
+    parameters: Parameters, robot: RobotModel, description: str = "", own: OwnLaw | None = None
+) -> InForce:
     """Settings that the parameters decide.
 
     Args:
         parameters: parameters of the node.
         robot: robot model of the URDF; not changed.
         description: URDF from the topic; empty if a parameter has it.
+        own: the law of a user, if the node was started with one.
 
     Raises:
         ParameterError: a value that is not allowed, or missing.
         RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
     """
-    values = values_in_force(parameters, PARAMETERS, robot.joint_names)
+    of_law = own_rows(own) if own else {}
+    rows = (*PARAMETERS, *of_law.values())
+    values = values_in_force(parameters, rows, robot.joint_names)
     model = robot.copy()
     update_model(parameters, model)
     settings = ControllerSettings.of(
@@ -159,6 +190,8 @@ def in_force(parameters: Parameters, robot: RobotModel, description: str = "") -
         control_law=ControlLaw[values["control_law"]],
         task_law=ControlLaw[values["task.control_law"]],
         trajectories=TrajectorySettings.of(values),
+        own_law=own,
+        own_values={name: values[row.name] for name, row in of_law.items()},
     )
     return InForce(values, model, settings, description)
 

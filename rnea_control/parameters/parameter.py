@@ -41,6 +41,7 @@ class Parameter:
     special: tuple[Any, str] | tuple[Any, str, Any] | None = None
     zero_is_none: bool = False  # True if 0 means no bound, in addition to `special`
     live: bool = False  # True if it may change while the node runs
+    at_start: bool = False  # True if it is read when the process starts, and never changes
     infinite: bool = False  # True if a number may be infinite
     bound: bool = False  # True if infinity, no bound, may be in force, though users give a number
     in_tick: bool = False  # True if the control step reads it, from a row of the step's array

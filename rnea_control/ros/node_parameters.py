@@ -173,6 +173,10 @@ class NodeParameters:
         if name not in self._known:
             return False
         self._known[name].check(name, value)
+        if self._known[name].at_start and value != self._node.get_parameter(name).value:
+            raise ParameterError(
+                f"parameter {quoted(name)} cannot change: it is read when the process starts"
+            )
         if fixed and not self._known[name].live:
             raise ParameterError(f"parameter {quoted(name)} cannot change now; {self._remedy}")
         return True
