@@ -221,7 +221,7 @@ def own_torque(
 
 
 def _short(error: NumbaError) -> str:
-    """What is wrong, in one line."""
+    """The cause, in one line."""
     text = str(error)
     if "NRT" in text or "Only accept returning of array" in text:
         return "it allocates memory: fill `tau` and the arrays of `robot` in place"
