@@ -68,17 +68,6 @@ def test_function_cannot_be_named_while_the_process_runs(bench: Bench) -> None:
     assert "'own_law.function' cannot change: it is read when the process starts" in refused
 
 
-def test_law_changes_from_one_that_is_built_in_at_rest() -> None:
-    bench = Bench(**{**LAW, "control_law": "computed_torque"})
-    try:
-        bench.answer()
-        assert bench.set(control_law="own") == ""
-        bench.answer()
-        assert bench.values["control_law"] == "own"
-    finally:
-        bench.destroy()
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
