@@ -66,7 +66,7 @@ def header(data: ByteArray, size: int, big_endian: bool) -> tuple[float, int]:
 
 
 @inlined
-def _joints(
+def find_joints(
     data: ByteArray,
     size: int,
     position: int,
@@ -103,7 +103,7 @@ def _joints(
 
 
 @inlined
-def _fill(
+def fill_row(
     data: ByteArray,
     size: int,
     position: int,
@@ -134,7 +134,7 @@ def _fill(
 
 
 @inlined
-def _begins(data: ByteArray, size: int, bits: WordArray) -> bool:
+def begins(data: ByteArray, size: int, bits: WordArray) -> bool:
     """True for the first bytes of a serialized message; sets all numbers to NaN."""
     for row in range(bits.shape[0]):
         for j in range(bits.shape[1]):
@@ -155,17 +155,17 @@ def _decode(
 ) -> tuple[int, float]:
     """Decodes a header, names, and `rows` sequences of numbers, of which one of the first `moving`
     must not be empty; see `decode_joint_state`."""
-    if not _begins(data, size, bits):
+    if not begins(data, size, bits):
         return UNREADABLE, math.nan
     big_endian = data[1] == cdr.BIG_ENDIAN
     stamp, position = header(data, size, big_endian)
     if position < 0:
         return UNREADABLE, math.nan
-    result, count, position = _joints(data, size, position, names, ends, joints, big_endian)
+    result, count, position = find_joints(data, size, position, names, ends, joints, big_endian)
     moves = False
     for row in range(rows):
         if result == READ and count > 0:
-            result, position = _fill(data, size, position, count, joints, bits[row], big_endian)
+            result, position = fill_row(data, size, position, count, joints, bits[row], big_endian)
             moves |= row < moving and bits[row, joints[0]] != NAN
     return NO_TARGET if result == READ and not moves else result, stamp
 
@@ -224,7 +224,7 @@ def array_start(data: ByteArray, size: int) -> tuple[int, int, int]:
 @inlined
 def decode_positions(data: ByteArray, size: int, joints: IntArray, bits: WordArray) -> int:
     """Fills `bits` with the positions of all joints in a Float64MultiArray; returns the result."""
-    _begins(data, size, bits)
+    begins(data, size, bits)
     result, length, start = array_start(data, size)
     if result != READ:
         return result
@@ -233,7 +233,7 @@ def decode_positions(data: ByteArray, size: int, joints: IntArray, bits: WordArr
         joints[j] = j
     if length != count:
         return WRONG_LENGTH
-    return _fill(data, size, start, count, joints, bits[0], data[1] == cdr.BIG_ENDIAN)[0]
+    return fill_row(data, size, start, count, joints, bits[0], data[1] == cdr.BIG_ENDIAN)[0]
 
 
 # For Python.

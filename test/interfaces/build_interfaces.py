@@ -1,4 +1,5 @@
-"""Builds control_msgs and controller_manager_msgs into the virtual environment that runs this file.
+"""Builds control_msgs, controller_manager_msgs and linear_feedback_controller_msgs into the virtual
+environment that runs this file.
 
 A ROS 2 distribution has these packages; the wheels lack them. What of them is used here is defined
 again in `definitions/<package>`, field for field, so that the type hashes are those of the package.
@@ -28,7 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module, metadata
 from pathlib import Path
 
-PACKAGES = ("control_msgs", "controller_manager_msgs")
+PACKAGES = ("control_msgs", "controller_manager_msgs", "linear_feedback_controller_msgs")
 DEFINITIONS = Path(__file__).with_name("definitions")
 PREFIX = Path(sys.prefix)
 TYPE_SUPPORTS = ["rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c"]
@@ -184,7 +185,8 @@ def main() -> None:
     if missing := missing_tools():
         print(
             f"{' and '.join(PACKAGES)} are not built: no {', no '.join(missing)}. Without them "
-            "there is no action and no look at controller_manager, and their tests are skipped."
+            "there is no action, no look at controller_manager and no planner's gains, and their "
+            "tests are skipped."
         )
         return
     for package in PACKAGES:

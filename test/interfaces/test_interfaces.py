@@ -1,4 +1,5 @@
-"""The messages of control_msgs and controller_manager_msgs are the distribution's on the wire."""
+"""The messages of control_msgs, controller_manager_msgs and linear_feedback_controller_msgs are the
+distribution's on the wire."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ if find_spec("control_msgs") is None and missing_tools():
     pytest.skip(f"no {', '.join(missing_tools())}", allow_module_level=True)
 
 # What the definitions of control_msgs 5.8.0 hash to, and those of ros2_control 5.16, which are
-# Jazzy's; then those of control_msgs 6.8.0, where the feedback of the action has two more fields.
+# Jazzy's, and of linear_feedback_controller_msgs 1.2.2; then those of control_msgs 6.8.0, where the
+# feedback of the action has two more fields.
 # The hash of an action or a service covers all its messages.
 ROWS = Path(__file__).with_name("type_hashes.txt").read_text().splitlines()
 COLUMN = 1 if distribution() == "jazzy" else -1
