@@ -22,7 +22,7 @@ from rclpy.serialization import serialize_message
 from robots import PANDA_JOINTS
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from task_arm import TaskArm
+from task_arm import READY, TaskArm
 
 from rnea_control import control, dynamics
 from rnea_control.analysis import parameter_names, regressor
@@ -195,6 +195,32 @@ def test_stiffness_of_the_tip_allocates_nothing() -> None:
         assert heard == stream_intake.TAKEN
 
     assert_keeps_nothing(hear, 2 * LESS_THAN_AN_ARRAY)
+
+
+def test_planned_gains_allocate_nothing(panda: RobotModel) -> None:
+    """With a message in each tick, and predictions."""
+    pytest.importorskip("linear_feedback_controller_msgs", reason="the ROS 2 wheels lack it")
+    from planned_arm import PLANNER, PlannedArm  # noqa: PLC0415, needs the message
+
+    arm = PlannedArm(model=panda, q=READY).activate().hold(0.1)
+    controller, q, v, tau = arm.controller, arm.plant.q, arm.plant.v, np.zeros(7)
+    ticks = itertools.count(1)
+    intake, begin, size = arm.intake, arm.t, arm.size
+
+    def hear_and_step() -> None:
+        t = begin + 1e-3 * next(ticks)
+        intake.time = t
+        heard = hear_targets_once(
+            *(arm.loop.argument, arm.others.arrays, controller.arrays, intake.argument),
+            *(other_inputs.CONTROL, size, PLANNER, -1, 0.0),
+        )
+        assert heard == stream_intake.TAKEN
+        controller.step(t, q, v, tau)
+        controller.predict(t + 5e-4, tau)
+
+    # and the tuple that hands the arguments on
+    assert_keeps_nothing(hear_and_step, 2 * LESS_THAN_AN_ARRAY)
+    assert controller.streams
 
 
 @pytest.mark.parametrize("watched", [False, True])

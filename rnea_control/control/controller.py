@@ -59,6 +59,8 @@ class Controller(StepRows):
         post: function that has the request in the box carried out, and returns when this is done.
         arm, rows: see layout.py; machine code that steps writes them too.
         arrays: arguments of the step's kernels.
+        planned_gains: gains in the last message of a planner, shape (nv, 2 nv); machine code writes
+            them.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -79,6 +81,8 @@ class Controller(StepRows):
         self.arm.watch_code = address(motion_watch.watch) or 0
         self._record = np.zeros((layout.RECORD_ROWS, 1 + 3 * model.nv))
         self.arm.record_at = self._record.ctypes.data
+        self.planned_gains = np.zeros((model.nv, 2 * model.nv))
+        self.arm.gains_at = self.planned_gains.ctypes.data
         self._motions = Motions(self.arm)
         self.arrays = step.StepArrays(
             arm=self.arm.argument,

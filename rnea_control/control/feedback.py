@@ -24,7 +24,7 @@ import math
 from rnea_control.array_types import Vector
 from rnea_control.control.laws import feeds_back_acceleration
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.references import is_guided, moves_joints
+from rnea_control.control.references import has_path, is_guided, moves_joints
 from rnea_control.jit.inlining import inlined
 
 PREDICTED_DECAY = 10.0  # decay rate of the velocity error while states are missing [1/s]
@@ -93,7 +93,7 @@ def predict_state(
             state.desired_position[j] = state.last_position[j]
         de = state.velocity_error[j]
         change, left = de * (1.0 - decay) / PREDICTED_DECAY, de * decay
-        if yields and begins:  # nothing has braked the motion in the gap
+        if begins and not has_path(state):  # nothing has braked the motion in the gap
             change, left = de * dt, de
         state.position_error[j] += change
         state.velocity_error[j] = left

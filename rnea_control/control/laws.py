@@ -12,6 +12,8 @@ A wrist whose model lacks its rotor inertia has hardly any feedback under comput
 feedback is an acceleration. A least inertia f of a joint's feedback gives the joint as much as an
 inertia f would have: max(0, f - M_jj) u is added.
 
+A planner's gains K are about a state x_0, with torque tau_0 (gains_stream.py).
+
 The laws of task space move the tip (task_space.py), with its desired pose x_d, the error e of the
 pose, and the desired position q_n in the motions that leave the tip where it is, with torque tau_n.
 
@@ -31,6 +33,7 @@ from rnea_control.control.references import (
     HAND,
     Reference,
     is_guided,
+    is_of_gains,
     is_of_task,
     moves_joints,
 )
@@ -122,6 +125,12 @@ class ControlLaw(IntEnum):
         "research: `own_law.function` names it ([own_law.md](own_law.md))",
     )
 
+    linear_feedback = (
+        *((Reference.feedback_gains,), Model.measured, Friction.none, False),
+        "tau_0 + K (x_0 - x)",
+        "gains of a planner, such as a model predictive controller",
+    )
+
     references: tuple[Reference, ...]
     model: Model
     friction: Friction
@@ -142,7 +151,7 @@ class ControlLaw(IntEnum):
         return Reference.trajectory in self.references
 
 
-JOINT_LAWS = tuple(law for law in ControlLaw if not law.references[0].of_task)
+JOINT_LAWS = tuple(law for law in ControlLaw if not law.references[0].is_stream)
 TASK_LAWS = tuple(law for law in ControlLaw if law.references[-1].of_task)
 
 # The rows for kernels, by the numbers of the laws.
@@ -158,6 +167,7 @@ _CARTESIAN_IMPEDANCE = int(ControlLaw.cartesian_impedance)
 _TASK_COMPUTED_TORQUE = int(ControlLaw.task_computed_torque)
 _OWN = int(ControlLaw.own)
 _own_torque = linked(own_torque)
+_LINEAR_FEEDBACK = int(ControlLaw.linear_feedback)
 
 
 def markdown() -> str:
@@ -177,6 +187,8 @@ def law_in_force(settings: Settings, state: State) -> int:
     """
     if is_of_task(state):
         return int(settings.task_law)
+    if is_of_gains(state):
+        return _LINEAR_FEEDBACK
     law = int(settings.joint_law)
     return _COMPUTED_TORQUE if _YIELDS[law] and is_guided(state) else law
 
@@ -392,6 +404,18 @@ def _task_computed_torque(
 
 
 @inlined
+def _linear_feedback(robot: Robot, state: State, q: Vector, v: Vector) -> None:
+    """tau = tau_0 + K (x_0 - x). The planner's torque contains that of the model."""
+    _evaluate_at(state, q, v)
+    K, nv = robot.gains, q.shape[0]
+    for i in range(nv):
+        torque = state.target_effort[i]
+        for j in range(nv):
+            torque += K[i, j] * state.position_error[j] + K[i, nv + j] * state.velocity_error[j]
+        state.torque[i] = torque
+
+
+@inlined
 def _keep_integral(settings: Settings, state: State) -> None:
     """Adds the integral of a law whose feedback is a torque, while computed_torque replaces it."""
     if not (feeds_back_acceleration(settings, state) or only_a_hand_moves(settings)):
@@ -427,6 +451,8 @@ def control_torque(
         _evaluate_at(state, q, v)
         _own_torque(arm.own_code, (arm, settings, state, q, v, state.torque))
         _add(state, state.desired_effort)
+    elif law == _LINEAR_FEEDBACK:
+        _linear_feedback(robot, state, q, v)
     else:
         _pd(state)
     if predicted:

@@ -42,6 +42,7 @@ class Settings(Rows):
     stream_max_acceleration: Vector
     stream_max_jerk: Vector  # infinity is no bound
     stream_max_distance: Vector  # distance of a target from the desired position [rad] or [m]
+    control_timeout: float  # time without a planner's gains after which the arm brakes [s]
 
     # Task space (task_space.py, pose_stream.py). Six numbers are of the x, y and z directions and
     # rotations in the root link's frame, two numbers are of all directions and all rotations.
@@ -117,6 +118,7 @@ PARAMETERS = {
     "stream_max_acceleration": "stream.max_acceleration.<joint>",
     "stream_max_jerk": "stream.max_jerk.<joint>",
     "stream_max_distance": "stream.max_distance",
+    "control_timeout": "control_timeout",
     "task_damping_ratio": "task.damping_ratio",
     "task_error_clip": "task.error_clip",
     "task_max_force": "task.max_force",
@@ -184,6 +186,7 @@ class State(Desired):
     pause_lasts: float  # 1 while trajectory time runs below its target since a pause
 
     # The joint stream (joint_stream.py): targets, each carried on by its velocity for its span.
+    # Under a planner's gains (gains_stream.py): the state x_0 about which they are, and its torque.
     target: Vector  # [rad] or [m]
     target_rate: Vector  # [rad/s] or [m/s]
     target_effort: Vector  # [Nm] or [N]
@@ -340,6 +343,7 @@ class Arm(Record):
     memory_rows: int = 0
     memory_columns: int = 0
     matrix_at: int = 0
+    gains_at: int = 0
     links_at: int = 0
     link_count: int = 0
 
@@ -431,6 +435,8 @@ CALM = 18  # the arm stands still again
 # From stream_intake.py and joint_stream.py:
 STREAM_BEGAN = 19  # a stream of targets replaces the motion
 STREAM_ENDED = 20  # targets are missing, and the arm rests
+# From gains_stream.py:
+GAINS_ENDED = 21  # a planner's gains are missing
 
 MOST_FINDINGS = 64  # number of findings that are kept
 

@@ -295,6 +295,9 @@ _WITHOUT_JOINT = {
     layout.STREAM_ENDED: Ending(
         EndKind.DROPPED, "no target has come for stream.target_timeout", stream_ended=True
     ),
+    layout.GAINS_ENDED: Ending(
+        EndKind.DROPPED, "no message has come for control_timeout", stream_ended=True
+    ),
 }
 
 

@@ -26,7 +26,7 @@ import math
 from rnea_control.array_types import Vector
 from rnea_control.control.arrest import RELEASE_TIME
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.references import moves_joints
+from rnea_control.control.references import has_path
 from rnea_control.control.robot import Robot
 from rnea_control.dynamics.crba import felt_inertias
 from rnea_control.jit.inlining import inlined
@@ -55,7 +55,7 @@ def limit_acceleration(settings: Settings, state: State, q: Vector, v: Vector, d
     """Fills `limit_acceleration`, stages 1 and 2; returns True if a joint is beyond a limit."""
     found = False
     stiffness = settings.limit_stiffness
-    yields = not moves_joints(state)
+    yields = not has_path(state)
     for j in range(q.shape[0]):
         acceleration = 0.0
         upper, lower = settings.soft_upper[j], settings.soft_lower[j]

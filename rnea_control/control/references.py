@@ -12,6 +12,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+from rnea_control.control.gains_stream import follow_gains
 from rnea_control.control.joint_stream import follow_stream
 from rnea_control.control.layout import Arm, Settings, State
 from rnea_control.control.pose_stream import follow_poses
@@ -27,26 +28,31 @@ class Reference(IntEnum):
         moves_joints: True for a desired motion of the joints. Otherwise the desired position is the
             measured one, and the arm yields to a hand or an obstacle.
         of_task: True for a motion of the tip, by a law of task space.
+        has_path: True if the desired position is the place of the arm, up to errors: a stop begins
+            there, and no soft limit pushes the arm away from there.
     """
 
-    trajectory = False, True, False
+    trajectory = False, True, False, True
     """Polynomials of time: a trajectory of a goal or a message, a stop, or a position that is
     held."""
-    hand = False, False, False
+    hand = False, False, False, False
     """No desired motion: a hand guides the arm."""
-    joint_stream = True, True, False
+    joint_stream = True, True, False, True
     """Targets of joints, see joint_stream.py."""
-    pose_stream = True, False, True
+    pose_stream = True, False, True, False
     """Target poses of the tip, see pose_stream.py."""
+    feedback_gains = True, True, False, False
+    """Gains of a planner, and the state about which they are, see gains_stream.py."""
 
     is_stream: bool
     moves_joints: bool
     of_task: bool
+    has_path: bool
 
     def __new__(cls, *row: Any) -> Reference:
         reference = int.__new__(cls, len(cls.__members__))
         reference._value_ = len(cls.__members__)
-        reference.is_stream, reference.moves_joints, reference.of_task = row
+        reference.is_stream, reference.moves_joints, reference.of_task, reference.has_path = row
         return reference
 
 
@@ -54,7 +60,8 @@ class Reference(IntEnum):
 _IS_STREAM = tuple(reference.is_stream for reference in Reference)
 _MOVES_JOINTS = tuple(reference.moves_joints for reference in Reference)
 _OF_TASK = tuple(reference.of_task for reference in Reference)
-TRAJECTORY, HAND, JOINT_STREAM, POSE_STREAM = (int(reference) for reference in Reference)
+_HAS_PATH = tuple(reference.has_path for reference in Reference)
+TRAJECTORY, HAND, JOINT_STREAM, POSE_STREAM, FEEDBACK_GAINS = map(int, Reference)
 
 
 @inlined
@@ -79,6 +86,18 @@ def moves_joints(state: State) -> bool:
 def is_of_task(state: State) -> bool:
     """True if the reference in force is a motion of the tip."""
     return _OF_TASK[int(state.reference)]
+
+
+@inlined
+def is_of_gains(state: State) -> bool:
+    """True if the reference in force is a planner's gains."""
+    return int(state.reference) == FEEDBACK_GAINS
+
+
+@inlined
+def has_path(state: State) -> bool:
+    """True if the desired position of the reference in force is the place of the arm."""
+    return _HAS_PATH[int(state.reference)]
 
 
 @inlined
@@ -114,6 +133,8 @@ def desired_motion(
         return follow_stream(settings, state, t, dt, predicted)
     if reference == POSE_STREAM:
         return follow_poses(settings, state, t, dt, predicted)
+    if reference == FEEDBACK_GAINS:
+        return follow_gains(settings, state, t, predicted)
     if reference == HAND:
         _rest(state)
     else:

@@ -18,6 +18,7 @@ class Robot(NamedTuple):
     links: FloatArray  # placement of each link in its body
     memory: FloatArray  # memory of the workspace, which each algorithm overwrites
     matrix: FloatArray  # matrix of the workspace, shape (nv, nv), which is overwritten too
+    gains: FloatArray  # a planner's gains, shape (nv, 2 nv): of positions, then of velocities
 
 
 @inlined
@@ -26,4 +27,5 @@ def robot_of(arm: Arm, nv: int) -> Robot:
     bodies = array_at(arm.bodies_at, (arm.body_count, arm.body_size))
     links = array_at(arm.links_at, (arm.link_count, LINK_COLUMNS))
     memory = array_at(arm.memory_at, (arm.memory_rows, arm.memory_columns))
-    return Robot(bodies, links, memory, array_at(arm.matrix_at, (nv, nv)))
+    matrix, gains = array_at(arm.matrix_at, (nv, nv)), array_at(arm.gains_at, (nv, 2 * nv))
+    return Robot(bodies, links, memory, matrix, gains)

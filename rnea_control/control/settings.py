@@ -219,6 +219,8 @@ class ControllerSettings(Settings):
         """Law that follows a reference; see `law_in_force` in laws.py."""
         if reference.of_task:
             return self.task_law
+        if reference is Reference.feedback_gains:
+            return ControlLaw.linear_feedback
         if reference is Reference.hand and self.control_law in TASK_LAWS:
             return ControlLaw.computed_torque
         return self.control_law

@@ -44,10 +44,10 @@ from rnea_control.control.references import (
     HAND,
     TRAJECTORY,
     desired_motion,
+    has_path,
     is_guided,
-    is_of_task,
+    is_of_gains,
     is_streamed,
-    moves_joints,
 )
 from rnea_control.control.robot import robot_of
 from rnea_control.control.stopping import brake_along, brake_straight
@@ -174,7 +174,7 @@ def _shaken(settings: Settings, state: State, dt: float) -> bool:
         limit, noise = settings.state_velocity_limit[j], state.velocity_noise[j]
         if math.isnan(noise):
             continue
-        rests = state.desired_velocity[j] == 0.0 and not yields(settings, state)
+        rests = state.desired_velocity[j] == 0.0 and has_path(state) and not yields(settings, state)
         share = SHAKING_REST if rests else SHAKING_SPEED
         fast = max(share * limit, NOISE_FACTOR * noise)
         error = state.velocity_error[j]
@@ -285,7 +285,7 @@ def step(
         if not is_guided(state) and _shaken(settings, state, dt):
             found = layout.SHAKEN
         if ended and found == layout.UNDER_WAY:
-            found = layout.STREAM_ENDED
+            found = layout.GAINS_ENDED if is_of_gains(state) else layout.STREAM_ENDED
     return int(saturated) + FOUND * found
 
 
@@ -363,11 +363,11 @@ def catch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
 
 @inlined
 def brake(arm: Arm, settings: Settings, state: State, guided: bool) -> None:
-    """Brakes along the path, with the stiffness of the settings; where the joints have no desired
-    motion, straight on from the last state."""
+    """Brakes along the path, with the stiffness of the settings; where the desired motion is no
+    path of the joints, straight on from the last state."""
     task_space.forget_messages(settings, state)
     s = state.last_trajectory_time
-    if guided or is_of_task(state):
+    if guided or (is_streamed(state) and not has_path(state)):
         q, v = state.last_position, state.last_velocity
         if arm.predicting:
             q, v = state.predicted_position, state.predicted_velocity
@@ -438,7 +438,7 @@ def _shake_less(arm: Arm, state: State) -> int:
 def emergency_stop(arrays: StepArrays) -> None:
     """Brakes, and changes to a law that holds the arm."""
     arm, settings, state = arrays.arm[0], arrays.settings, arrays.state
-    guided = not moves_joints(state)
+    guided = not has_path(state)
     if only_a_hand_moves(settings[arm.braced]):
         arm.braced = 1
         _refer_to(settings[1], state, TRAJECTORY, False)
@@ -498,6 +498,9 @@ def advance(
     elif found == layout.STREAM_ENDED:
         _leave_stream(arm, in_force, state)
         arm.stream_waits = False  # the next target begins it again
+    elif found == layout.GAINS_ENDED:
+        catch(arm, in_force, state, t, q, v)
+        arm.stream_waits = False
     elif found in (layout.RESTLESS, layout.CALM):
         pass  # the supervisor changes the mode
     elif found > layout.BLOCKED:

@@ -1,5 +1,5 @@
 """Messages that a loop takes beside the joint states: emergency stops, modes of the sentinel,
-commands, and targets of streams."""
+commands, targets of streams, and a planner's gains."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 
 from rnea_control.array_types import (
     ByteArray,
+    FloatArray,
     IntArray,
     RecordArray,
     Vector,
     WordArray,
 )
+from rnea_control.control.gains_intake import take_gains
 from rnea_control.control.pose_intake import take_tip_message
 from rnea_control.control.pose_settings_intake import take_posture, take_stiffness, take_wrench
 from rnea_control.control.references import is_of_task
@@ -27,7 +29,7 @@ from rnea_control.jit.kernel import kernel
 from rnea_control.jit.record import Record
 from rnea_control.loop.loop_state import LoopState
 from rnea_control.loop.state_intake import Intake
-from rnea_control.messages import joint_targets, tip_targets
+from rnea_control.messages import feedback_control, joint_targets, tip_targets
 
 # Kinds of subscriptions beside the joint states.
 STOP = 0  # emergency stops
@@ -40,11 +42,12 @@ TARGET_POSE = 6  # a PoseStamped of the tip
 TWIST = 7  # a TwistStamped of the tip
 TARGET_STIFFNESS = 8  # a Float64MultiArray with the stiffness of the tip
 TARGET_WRENCH = 9  # a WrenchStamped that the tip exerts
+CONTROL = 10  # a Control with a planner's gains
 
 MOST_KINDS = 16  # subscriptions beside the joint states
 MOST_STOPS = 64  # emergency stops that are kept for Python
 LONGEST_FRAME = 64  # characters of a refused frame that are kept
-LONGEST_MESSAGE = 4096  # longest message beside the joint states [bytes]
+LONGEST_MESSAGE = 4096  # longest message beside the joint states and a planner's gains [bytes]
 
 
 class Stop(Record):
@@ -73,6 +76,8 @@ class Stop(Record):
     link_names="u1[::1]",
     link_ends="i8[::1]",
     frame="u1[::1]",
+    gains="f8[:,::1]",
+    gain_bits="u8[:,::1]",
 )
 class OtherArrays(NamedTuple):
     """Data of the messages beside the joint states.
@@ -90,6 +95,7 @@ class OtherArrays(NamedTuple):
             words.
         link_names, link_ends: names of the links.
         frame: name of the last frame that was refused; zeros after it.
+        gains: gains in the last message of a planner; `gain_bits`: the same memory as words.
     """
 
     kinds: IntArray
@@ -109,6 +115,8 @@ class OtherArrays(NamedTuple):
     link_names: ByteArray
     link_ends: IntArray
     frame: ByteArray
+    gains: FloatArray
+    gain_bits: WordArray
 
 
 class OtherInputs:
@@ -125,20 +133,23 @@ class OtherInputs:
         self.posture, self.stiffness, self.wrench = (StreamIntake() for _ in range(3))
         self.posture.kind, self.stiffness.kind = TARGET_JOINT, TARGET_STIFFNESS
         self.wrench.kind = TARGET_WRENCH
-        bits = np.zeros((Targets.count, len(joint_names)), dtype=np.uint64)
+        nv = len(joint_names)
+        bits = np.zeros((Targets.count, nv), dtype=np.uint64)
+        gain_bits = np.zeros((nv, 2 * nv), dtype=np.uint64)
+        room = max(LONGEST_MESSAGE, feedback_control.longest(joint_names))
         names, ends = joint_targets.name_table(joint_names)
         links, link_ends = joint_targets.name_table(link_names)
         tip_bits = np.zeros(tip_targets.MATRIX, dtype=np.uint64)
         self.arrays = OtherArrays(
             kinds=np.zeros(MOST_KINDS, dtype=np.int64),
-            message=np.zeros(LONGEST_MESSAGE, dtype=np.uint8),
+            message=np.zeros(room, dtype=np.uint8),
             stops=Stop.several(MOST_STOPS),
             stream=self.stream.argument,
             targets=bits.view(np.float64).view(Targets),
             bits=bits,
             names=names,
             ends=ends,
-            joints=np.zeros(joint_targets.MOST_NAMES, dtype=np.int64),
+            joints=np.zeros(max(joint_targets.MOST_NAMES, nv), dtype=np.int64),
             posture=self.posture.argument,
             stiffness=self.stiffness.argument,
             wrench=self.wrench.argument,
@@ -147,6 +158,8 @@ class OtherInputs:
             link_names=links,
             link_ends=link_ends,
             frame=np.zeros(LONGEST_FRAME, dtype=np.uint8),
+            gains=gain_bits.view(np.float64),
+            gain_bits=gain_bits,
         )
 
 
@@ -211,6 +224,10 @@ def hear_targets(
         decoded, stamp = joint_targets.decode_joint_state(
             message, size, names, ends, others.joints, others.bits
         )
+    elif kind == CONTROL:
+        decoded, stamp = feedback_control.decode_control(
+            message, size, names, ends, others.joints, others.bits, others.gain_bits
+        )
     elif kind == TARGET_STIFFNESS:
         decoded, count = tip_targets.decode_stiffness(message, size, others.tip_bits)
     else:
@@ -235,6 +252,20 @@ def hear_targets(
             decoded,
             kind,
             kind == TWIST,
+            publisher,
+            t,
+            stamp,
+            present - stamp,
+            may_begin,
+        )
+    if kind == CONTROL:
+        return take_gains(
+            others.stream[0],
+            arrays,
+            others.targets,
+            others.gains,
+            decoded,
+            kind,
             publisher,
             t,
             stamp,

@@ -204,5 +204,6 @@ if __name__ == "__main__":
     print("u = Kp e + Kd de + integral of Ki e, with the gains p, d and i. Added are the friction,")
     print("with `friction_compensation`, and the effort of a trajectory's points. After a change")
     print("the torque of the law before fades out over `activation.blend_time`.")
-    print("`task.control_law` is one of the laws with J, see [task_space.md](task_space.md).\n")
+    print("`task.control_law` is one of the laws with J, see [task_space.md](task_space.md).")
+    print("`linear_feedback` is the law of [a planner's gains](streams.md#a-planners-gains).\n")
     print(laws.markdown(), end="")

@@ -286,6 +286,9 @@ TRAJECTORIES = (
     tuned("stream.max_distance", float, 0.5,
         "refuse a target of a stream that is further from the desired position; a tenth of it in m "
         "for a prismatic joint", "rad", above=0.0),
+    tuned("control_timeout", float, 0.05,
+        "time without a message of a planner's gains on `control` after which the arm brakes and "
+        "holds", "s", above=0.0, at_most=10.0),
     tuned("stream.max_velocity.<joint>", float, DEFAULT,
         "largest velocity in a stream", "rad/s or m/s", above=0.0,
         special=(DEFAULT, "nine tenths of the velocity limit of the URDF", math.nan)),
@@ -306,7 +309,8 @@ TRAJECTORIES = (
     Parameter("action_monitor_rate", float, 20.0,
         "rate of the action's feedback", "Hz", above=0.0, at_most=1000.0),
     Parameter("state_publish_rate", float, 50.0,
-        "rate of `~/controller_state`, `~/torque_terms` and `~/external_torques`", "Hz", above=0.0,
+        "rate of the topics of the controller's state, such as `~/controller_state` and `sensor`",
+        "Hz", above=0.0,
         at_most=1000.0),
 )
 

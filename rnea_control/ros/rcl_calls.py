@@ -76,7 +76,7 @@ GUARD = 8
 HERE = 9  # address of the array itself
 COUNT = 10  # number of subscriptions
 SUBSCRIPTIONS = 11  # first subscription
-MOST_SUBSCRIPTIONS = 13  # room for subscriptions
+MOST_SUBSCRIPTIONS = 17  # room for subscriptions
 # Memory that the functions read and write.
 TIME = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS  # a timespec
 COMMAND = TIME + 2  # the command

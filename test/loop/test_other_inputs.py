@@ -17,6 +17,7 @@ from rnea_control.control import ControlLaw, stream_intake
 from rnea_control.control.pose_settings_intake import NO_STIFFNESS, TOO_STIFF
 from rnea_control.loop.loop_state import LoopState
 from rnea_control.loop.other_inputs import (
+    CONTROL,
     JOG,
     POSITIONS,
     TARGET_JOINT,
@@ -28,7 +29,13 @@ from rnea_control.loop.other_inputs import (
     hear_targets_once,
 )
 from rnea_control.loop.state_intake import StateIntake
-from rnea_control.messages.joint_targets import NOT_FINITE, UNREADABLE, WRONG_LENGTH
+from rnea_control.messages.feedback_control import TOO_LARGE
+from rnea_control.messages.joint_targets import (
+    NOT_FINITE,
+    UNKNOWN_JOINT,
+    UNREADABLE,
+    WRONG_LENGTH,
+)
 from rnea_control.messages.tip_targets import NO_ORIENTATION, UNKNOWN_FRAME
 
 NAMES = ["shoulder", "elbow"]
@@ -362,3 +369,51 @@ def test_broken_stiffnesses_and_wrenches_stay_within_their_bounds(kind: int, mes
     refused = [UNREADABLE, NOT_FINITE]
     refused += [UNKNOWN_FRAME] if kind == TARGET_WRENCH else [WRONG_LENGTH, NO_STIFFNESS, TOO_STIFF]
     assert fuzzed.results[refused].all(), fuzzed.results
+
+
+# A planner's gains.
+
+
+class FuzzedGains(Fuzzed):
+    """An arm that gets broken messages of a planner."""
+
+    def _good(self) -> list[bytes]:
+        from planned_arm import control  # noqa: PLC0415, the ROS 2 wheels lack its message
+
+        K, x = np.array([[100.0, 0.0, 20.0, 0.0], [0.0, 120.0, 0.0, 25.0]]), START + 0.01
+        named = control(K, np.ones(2), x, np.full(2, 0.1), NAMES)
+        named.header.stamp.sec, named.header.frame_id = 5, "base"
+        return [serialize_message(each) for each in (named, control(K, np.ones(2), x, np.ones(2)))]
+
+    def check(self) -> None:
+        """The torque is finite and within its limits, and so is what it is made of."""
+        controller = self.arm.controller
+        rows, tau = controller.rows, self.arm.tau
+        assert np.isfinite(tau).all() and (np.abs(tau) <= controller.effort_limit).all()
+        for each in (rows.target, rows.target_rate, rows.target_effort, controller.planned_gains):
+            assert (np.abs(each) <= 1e12).all(), each
+
+
+@pytest.mark.parametrize(
+    "messages", [FUZZED, pytest.param(EXPLORED // 3, marks=pytest.mark.explores)]
+)
+def test_broken_gains_give_no_torque_beyond_the_limits(messages: int) -> None:
+    """Bytes that happen to be a message count as one; all others leave state and gains as they are.
+    The arm begins anew when such gains have thrown it."""
+    pytest.importorskip("linear_feedback_controller_msgs", reason="the ROS 2 wheels lack it")
+    fuzzed = FuzzedGains(CONTROL, messages)
+    for k in range(messages):
+        controller = fuzzed.arm.controller
+        before, gains = controller.rows.copy(), controller.planned_gains.copy()
+        result = fuzzed.send(fuzzed.broken() if k % 10 else fuzzed.good[0])
+        if result != stream_intake.TAKEN:
+            np.testing.assert_array_equal(controller.rows, before)
+            np.testing.assert_array_equal(controller.planned_gains, gains)
+        if k % 20 == 0:
+            fuzzed.arm.tick()
+            fuzzed.check()
+        if k % 2000 == 0:
+            fuzzed.arm = SupervisedArm().activate()
+    assert fuzzed.results[stream_intake.TAKEN] > 0.003 * messages
+    refused = [UNREADABLE, WRONG_LENGTH, NOT_FINITE, TOO_LARGE, UNKNOWN_JOINT]
+    assert fuzzed.results[refused].all()
