@@ -24,10 +24,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
-from rnea_control.control.references import is_of_task
+from rnea_control.control.references import has_path, is_streamed
 from rnea_control.dynamics import Workspace, forward_kinematics
 from rnea_control.loop.handover import Handover, HandoverTimes
 from rnea_control.loop.other_inputs import (
+    CONTROL,
     JOG,
     POSITIONS,
     STOP,
@@ -59,8 +60,21 @@ PHASE = 800  # states of a phase
 PAUSE = 450  # states at the begin of a phase without targets
 TARGETS = 10  # states from one target to the next
 # Of the subscriptions beside the states.
-KINDS = STOP, TARGET_JOINT, POSITIONS, JOG, TARGET_POSE, TWIST, TARGET_STIFFNESS, TARGET_WRENCH
+KINDS = (
+    STOP,
+    TARGET_JOINT,
+    POSITIONS,
+    JOG,
+    TARGET_POSE,
+    TWIST,
+    TARGET_STIFFNESS,
+    TARGET_WRENCH,
+    CONTROL,
+)
 OF_JOINTS, OF_TIP = (TARGET_JOINT, POSITIONS, JOG), (TARGET_POSE, TWIST)
+# Kinds of a twin's streams, and kinds of other publishers beside them.
+SENDERS = {"joints": (OF_JOINTS, OF_JOINTS), "tip": (OF_TIP, KINDS[1:-1])}
+SENDERS |= {"gains": ((CONTROL,), (*OF_JOINTS, CONTROL))}
 SENT = {"good": 0.69, "stamped": 0.08, "old stamp": 0.02, "not finite": 0.04, "far": 0.04}
 SENT |= {"unknown joint": 0.04, "cut": 0.04, "too many": 0.03, "none": 0.02}
 BUTTON = bytes(range(32, 48))  # publisher of the emergency stop
@@ -129,7 +143,7 @@ class Script:
             self._pass(0.004)
             self.stamp += 0.004
         q, v = np.zeros(2), np.zeros(2)
-        if is_of_task(controller.rows):
+        if is_streamed(controller.rows) and not has_path(controller.rows):
             q, v = controller.last_state[0].copy(), controller.rows.desired_velocity.copy()
             q += v * PERIOD
         elif controller.has_trajectory:
@@ -151,9 +165,9 @@ class Script:
         return Taken(data, self.number, OWN)
 
 
-def targets(given: int, script: Script, controller: Controller, tip: bool) -> list[Beside]:
-    """The messages beside the states that arrive with the state of this number; `tip`: those of
-    the tip, and postures beside them."""
+def targets(given: int, script: Script, controller: Controller, senders: str) -> list[Beside]:
+    """The messages beside the states that arrive with the state of this number, of a row of
+    `SENDERS`."""
     rng, phase, within = np.random.default_rng((7, given)), given // PHASE, given % PHASE
     found = []
     if phase % 4 == 3 and within in (PAUSE + 150, PAUSE + 180):  # in the stream
@@ -161,11 +175,11 @@ def targets(given: int, script: Script, controller: Controller, tip: bool) -> li
         found.append(Beside(1, pressed, BUTTON))
     if within < PAUSE or given % TARGETS:
         return found
-    kinds = OF_TIP if tip else OF_JOINTS
+    kinds, besides = SENDERS[senders]
     kind = kinds[phase % len(kinds)]
     found.append(Beside(KINDS.index(kind) + 1, target(kind, rng, script, controller), OWN))
     if rng.random() < 0.2:  # of another publisher, by any of the topics
-        kind = KINDS[rng.integers(1, len(KINDS) if tip else 4)]
+        kind = besides[rng.integers(len(besides))]
         which = KINDS.index(kind) + 1
         if which != found[-1].which:
             found.append(Beside(which, target(kind, rng, script, controller), ANOTHER))
@@ -178,6 +192,8 @@ def target(kind: int, rng: np.random.Generator, script: Script, controller: Cont
         return tip_target(kind, rng, script, controller)
     if kind in (TARGET_STIFFNESS, TARGET_WRENCH):
         return tip_setting(kind, rng)
+    if kind == CONTROL:
+        return gains(rng, script, controller)
     sent = rng.choice(list(SENT), p=list(SENT.values()))
     values = rng.uniform(-0.1, 0.1, 2)
     if kind != JOG:
@@ -209,6 +225,34 @@ def target(kind: int, rng: np.random.Generator, script: Script, controller: Cont
         if sent == "none":
             message.name, message.position, message.velocity = [], [], []
         data = serialize_message(message)
+    return data[: len(data) // 2] if sent == "cut" else data
+
+
+def gains(rng: np.random.Generator, script: Script, controller: Controller) -> bytes:
+    """A planner's gains about a state near the arm's, or a message that is to be refused."""
+    from planned_arm import control  # noqa: PLC0415, the ROS 2 wheels lack its message
+
+    sent = rng.choice(list(SENT), p=list(SENT.values()))
+    K, tau = rng.normal(0.0, 5.0, (2, 4)), rng.normal(0.0, 2.0, 2)
+    x = rng.uniform(-0.1, 0.1, (2, 2))
+    x[0] += controller.rows.last_position
+    x[0, 0] += 3.0 if sent == "far" else 0.0
+    K[1, 2] = np.nan if sent == "not finite" else K[1, 2]
+    tau = np.zeros(3) if sent == "too many" else tau
+    turned = rng.random() < 0.3
+    names = JOINTS[::-1] if turned else []
+    names = ["gripper", *JOINTS[1:]] if sent == "unknown joint" else names
+    message = control(K, tau, *x, names)
+    if turned:
+        state = message.initial_state.joint_state
+        state.position, state.velocity = state.position[::-1], state.velocity[::-1]
+    if sent == "none":
+        message.initial_state.joint_state.velocity = []
+    if sent in ("stamped", "old stamp"):
+        stamp = script.stamp - (0.01 if sent == "stamped" else 5.0)
+        seconds, part = divmod(round(stamp * 1e9), 10**9)
+        message.header.stamp.sec, message.header.stamp.nanosec = seconds, part
+    data = serialize_message(message)
     return data[: len(data) // 2] if sent == "cut" else data
 
 
@@ -264,8 +308,8 @@ def tip_setting(kind: int, rng: np.random.Generator) -> bytes:
 
 
 class Twin:
-    """A loop with its script; watched: collisions are looked for; streams: targets arrive; poses:
-    those of the tip.
+    """A loop with its script; watched: collisions are looked for; streams: targets arrive, of a row
+    of `SENDERS`.
 
     Attributes:
         beside: messages that arrived with the state of the script, and were not taken.
@@ -273,10 +317,8 @@ class Twin:
         endings: of motions.
     """
 
-    def __init__(
-        self, seed: int, watched: bool = False, streams: bool = False, poses: bool = False
-    ) -> None:
-        self.script, self.streams, self.poses = Script(seed), streams or poses, poses
+    def __init__(self, seed: int, watched: bool = False, streams: str = "") -> None:
+        self.script, self.streams = Script(seed), streams
         self.beside: list[Beside] = []
         tolerances = {"path_position": 0.1, "goal_position": 0.05, "goal_time": 0.5}
         rate, error = np.full(2, 4000.0), np.full(2, 0.3)
@@ -301,7 +343,7 @@ class Twin:
         taken = self.script.next(self.loop.controller)
         self.beside = []
         if self.streams:
-            self.beside = targets(self.given, self.script, self.loop.controller, self.poses)
+            self.beside = targets(self.given, self.script, self.loop.controller, self.streams)
         return taken
 
     def hear_beside(self) -> None:

@@ -17,7 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from rnea_control.control import Supervisor
 from rnea_control.loop import other_inputs
-from rnea_control.node import tip_topics, trajectory_state
+from rnea_control.node import planner_topics, tip_topics, trajectory_state
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import MODE as SENTINEL_MODE
 from rnea_control.node.state_topics import Fill, StateTopics, external_torques, torque_terms
@@ -79,6 +79,7 @@ class Package:
     name: str
     version: str  # needed version, in words
     sign: str  # type that only this version has
+    is_expected: bool = True  # False if the node does not warn where it is missing
 
     @property
     def is_installed(self) -> bool:
@@ -92,6 +93,12 @@ class Package:
 
 # The ROS 2 wheels lack control_msgs; Humble's version has other messages.
 CONTROL_MSGS = Package("control_msgs", "of Jazzy or newer", "control_msgs/msg/SpeedScalingFactor")
+
+# Only a planner's gains need them.
+PLANNER_MSGS = Package(
+    *("linear_feedback_controller_msgs", "", "linear_feedback_controller_msgs/msg/Control"),
+    is_expected=False,
+)
 
 
 @dataclass(frozen=True)
@@ -232,6 +239,10 @@ INTERFACES: tuple[Interface, ...] = (
     LoopInput("target_wrench", "geometry_msgs/msg/WrenchStamped",
         "force and moment that `task.tip` exerts beside, while it follows poses", NEWEST,
         profiles=(NEWEST,), kind=other_inputs.TARGET_WRENCH),
+    LoopInput("control", "linear_feedback_controller_msgs/msg/Control",
+        "a planner's gains, with torque and state "
+        "([streams.md](streams.md#a-planners-gains))", NEWEST, profiles=(NEWEST,),
+        kind=other_inputs.CONTROL, needs=PLANNER_MSGS),
     LoopInput(EMERGENCY_STOP, "std_msgs/msg/Bool",
         "true brakes and holds, until the same publisher sends false "
         "([safety.md](safety.md#modes))", "any", profiles=STOPS, kind=other_inputs.STOP),
@@ -260,6 +271,9 @@ INTERFACES: tuple[Interface, ...] = (
     StateTopic("current_twist", "geometry_msgs/msg/TwistStamped",
         "measured velocity of `task.tip`, in axes of the root link's frame",
         fill=tip_topics.current_twist),
+    StateTopic("sensor", "linear_feedback_controller_msgs/msg/Sensor",
+        "measured positions and velocities, and commanded efforts, for planners of gains",
+        needs=PLANNER_MSGS, fill=planner_topics.sensor),
     Publisher(MODE, "lifecycle_msgs/msg/TransitionEvent",
         "the [mode](safety.md#modes) and the reason of its change", LATCHED),
     Publisher(PARAMETERS_IN_FORCE, "rcl_interfaces/msg/ParameterEvent",
@@ -308,7 +322,7 @@ def lacking() -> str:
     names: dict[Package, list[str]] = {}
     for row in INTERFACES:
         needs = row.needs if isinstance(row, Created | LoopInput) else None
-        if needs and not needs.is_installed:
+        if needs and needs.is_expected and not needs.is_installed:
             names.setdefault(needs, []).append(row.name)
     return "; ".join(
         f"{package.name} {package.version} is not installed, so the controller lacks "

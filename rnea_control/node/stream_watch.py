@@ -12,7 +12,7 @@ from rnea_control.control import pose_intake, pose_settings_intake, stream_intak
 from rnea_control.control.stream_intake import StreamIntake
 from rnea_control.exceptions import quoted
 from rnea_control.loop import other_inputs
-from rnea_control.messages import joint_targets, tip_targets
+from rnea_control.messages import feedback_control, joint_targets, tip_targets
 from rnea_control.model.robot_model import units
 from rnea_control.node.control_loop import ControlLoop
 
@@ -26,10 +26,9 @@ TOPICS = {
     other_inputs.TWIST: "~/delta_twist_cmds",
     other_inputs.TARGET_STIFFNESS: "target_stiffness",
     other_inputs.TARGET_WRENCH: "target_wrench",
+    other_inputs.CONTROL: "control",
 }
 REASONS = {
-    joint_targets.UNREADABLE: "its bytes are no message of this type, or are longer than "
-    f"{other_inputs.LONGEST_MESSAGE} bytes",
     joint_targets.WRONG_LENGTH: "the number of values differs from the number of joints",
     joint_targets.UNKNOWN_JOINT: "it names a joint that is not in `joints`, or one twice",
     joint_targets.NOT_FINITE: "a value is not finite",
@@ -39,6 +38,7 @@ REASONS = {
     pose_settings_intake.NO_STIFFNESS: "a stiffness is a symmetric matrix without a negative "
     "eigenvalue, or its diagonal",
     joint_targets.NO_TARGET: "it has no position or velocity",
+    feedback_control.TOO_LARGE: "a value is beyond 1e12",
 }
 
 
@@ -181,10 +181,14 @@ class StreamWatch:
             model, j = self._loop.controller.model, intake.joint
             unit = units(model, j).position
             limit = self._loop.controller.arrays.settings[0].stream_max_distance[j]
+            place = "measured" if intake.kind == other_inputs.CONTROL else "desired"
             return (
-                f"{model.joint_names[j]} is {intake.value:.3g} {unit} from its desired position, "
+                f"{model.joint_names[j]} is {intake.value:.3g} {unit} from its {place} position, "
                 f"more than stream.max_distance ({limit:.3g} {unit}); begin where the arm is"
             )
+        if intake.result == joint_targets.UNREADABLE:
+            longest = len(self._loop.arm_loop.others.arrays.message)
+            return f"its bytes are no message of this type, or are longer than {longest} bytes"
         if intake.result == pose_intake.SHAKES:
             return self._loop.supervisor.tip_objection
         if intake.result == tip_targets.UNKNOWN_FRAME:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def act(twin: Twin, index: int) -> None:
             loop.call(lambda it: it.emergency_stop(False, "button"))
 
 
-def compared(**twin: bool) -> tuple[Twin, int]:
+def compared(**twin: Any) -> tuple[Twin, int]:
     """The loop whose ticks are Python, after comparison with the one of machine code; and the
     number of ticks that machine code took."""
     by_python, by_machine = (Twin(len(twin), **twin) for _ in range(2))
@@ -120,7 +121,7 @@ def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> N
 def test_targets_of_streams_move_both_alike_to_the_last_bit() -> None:
     """Targets of all three topics; also targets that are refused, stale, stamped, or of a second
     publisher, and an emergency stop in the stream."""
-    by_python, ticks = compared(streams=True)
+    by_python, ticks = compared(streams="joints")
     stream = by_python.loop.arm_loop.others.stream
     assert stream.taken > 120 and stream.foreign > 20
     assert stream.refused >= 10 and stream.ignored > stream.refused
@@ -141,7 +142,7 @@ def test_targets_of_streams_move_both_alike_to_the_last_bit() -> None:
 def test_poses_and_twists_move_both_alike_to_the_last_bit() -> None:
     """Also those that are refused, stale, stamped, or of a second publisher, and joint targets that
     replace a stream, or are its posture."""
-    by_python, ticks = compared(poses=True)
+    by_python, ticks = compared(streams="tip")
     others = by_python.loop.arm_loop.others
     stream = others.stream
     assert stream.taken > 120 and stream.foreign > 10 and others.posture.taken > 3
@@ -150,6 +151,21 @@ def test_poses_and_twists_move_both_alike_to_the_last_bit() -> None:
     steps = {(old, new) for old, new, _ in by_python.changes}
     for step in (("holding", "streaming"), ("streaming", "braking"), ("streaming", "blind")):
         assert step in steps, step
+    assert ticks > 0.6 * STATES
+
+
+def test_gains_of_a_planner_move_both_alike_to_the_last_bit() -> None:
+    """Also those that are refused, stale, stamped, or of a second publisher."""
+    pytest.importorskip("linear_feedback_controller_msgs", reason="the ROS 2 wheels lack it")
+    by_python, ticks = compared(streams="gains")
+    stream = by_python.loop.arm_loop.others.stream
+    assert stream.taken > 120 and stream.foreign > 10
+    assert stream.refused >= 10 and stream.ignored > stream.refused
+    steps = {(old, new) for old, new, _ in by_python.changes}
+    for step in (("holding", "streaming"), ("streaming", "braking"), ("streaming", "blind")):
+        assert step in steps, step
+    reasons = " ".join(why for _, _, why in by_python.changes)
+    assert "no message has come for control_timeout" in reasons
     assert ticks > 0.6 * STATES
 
 
