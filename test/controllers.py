@@ -19,10 +19,13 @@ from rnea_control.control import (
     Waypoint,
     Waypoints,
 )
+from rnea_control.control.laws import JOINT_LAWS, TASK_LAWS
 from rnea_control.model import RobotModel
 
 ARM = RobotModel.from_urdf_string(two_link_arm())
 ZERO = np.zeros(2)
+# The laws whose gains are those of the joints.
+JOINT_SPACE = tuple(law for law in JOINT_LAWS if law not in TASK_LAWS and law is not ControlLaw.own)
 
 
 def wheel_and_hinge() -> RobotModel:

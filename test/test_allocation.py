@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from controllers import JOINT_SPACE
 from default_safety import default_safety
 from measuring import allocated
 from numba.core.errors import TypingError
@@ -131,7 +132,7 @@ def controller_of(panda: RobotModel, **settings: object) -> Controller:
     return Controller(panda, control.ControllerSettings(gains, **settings))
 
 
-@pytest.mark.parametrize("law", laws.JOINT_LAWS)
+@pytest.mark.parametrize("law", JOINT_SPACE)
 def test_limits_at_work_and_predictions_allocate_nothing(panda, law: control.ControlLaw) -> None:
     """All stages of the output at once, and torques without states."""
     limits = {"torque_rate_limit": np.full(7, 10.0), "position_margin": np.full(7, 0.05)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from controllers import rules, wheel_and_hinge
+from controllers import JOINT_SPACE, rules, wheel_and_hinge
 from robots import two_link_arm
 
 from rnea_control.control import (
@@ -19,7 +19,7 @@ from rnea_control.control import (
     SafetySettings,
     Waypoint,
 )
-from rnea_control.control.laws import JOINT_LAWS, Friction, Model
+from rnea_control.control.laws import Friction, Model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
 from rnea_control.model import Joint, RobotModel
@@ -76,7 +76,7 @@ def test_pd_gravity_adds_the_feedback_to_the_gravity_of_the_measured_position() 
 
 def test_each_row_of_the_laws_is_one_that_the_step_can_do() -> None:
     """An acceleration needs a model that takes one; names and numbers are those of the YAML."""
-    for number, law in enumerate(JOINT_LAWS):
+    for number, law in enumerate(JOINT_SPACE):
         assert law == number and ControlLaw[law.name] is law
         assert law.model in (Model.measured, Model.desired) or not law.feeds_back_acceleration
         assert law.follows_trajectories or law.friction is not Friction.desired

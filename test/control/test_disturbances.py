@@ -12,18 +12,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from controllers import JOINT_SPACE
 from robots import load_quietly
 from supervised_arm import SupervisedArm
 
 from rnea_control.control import ControlLaw, EndKind, Gains, Mode
-from rnea_control.control.laws import JOINT_LAWS
 from rnea_control.model import RobotModel
 
 URDF = Path(__file__).parents[2] / "urdf" / "seven_axis_arm.urdf"
 START = np.array([0.2, 0.6, 0.1, -1.2, 0.1, 0.8, 0.0])
 GOAL = START + np.array([1.0, 0.3, 0.0, 0.3, 0.0, 0.0, 0.0])
 FAR = START + np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-LAWS = list(JOINT_LAWS)
+LAWS = list(JOINT_SPACE)
 GUIDING = ControlLaw.gravity_compensation
 FOLLOWING = [law for law in LAWS if law.follows_trajectories]
 

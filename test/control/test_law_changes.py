@@ -8,17 +8,16 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from controllers import ARM
+from controllers import ARM, JOINT_SPACE
 from supervised_arm import START, SupervisedArm, stiff_gains
 
 from rnea_control.control import ControlLaw, Mode
-from rnea_control.control.laws import JOINT_LAWS
 from rnea_control.control.references import Reference
 
 BLEND_TIME = 0.2
 GOAL = (2.0, 1.1, 0.4)
 SAG = 0.12  # of the arm under PD without gravity [rad]
-CHANGES = list(permutations(JOINT_LAWS, 2))
+CHANGES = list(permutations(JOINT_SPACE, 2))
 
 
 def held(law: ControlLaw) -> SupervisedArm:

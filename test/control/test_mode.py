@@ -9,12 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from controllers import ARM, to
+from controllers import ARM, JOINT_SPACE, to
 from streamed_arm import StreamedArm
 from supervised_arm import SupervisedArm, stiff_gains
 
 from rnea_control.control import ControlLaw, Event, Mode, MotionRequest, Waypoints
-from rnea_control.control.laws import JOINT_LAWS
 from rnea_control.control.mode import FREE, SILENT, STOPPED, STREAMS, TAKES_TRAJECTORIES
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 
@@ -254,14 +253,14 @@ class Walk:
         if self.supervisor.mode is not Mode.INACTIVE:
             return
         if self.rng.random() < 0.3:
-            law, old = ControlLaw(self.rng.integers(len(JOINT_LAWS))), self.controller.settings
+            law, old = ControlLaw(self.rng.integers(len(JOINT_SPACE))), self.controller.settings
             gains = stiff_gains(ARM, law, np.zeros(2))
             self.controller.settings = replace(old, gains=gains, control_law=law)
         self.supervisor.activate()
 
     def do_law(self) -> None:
         """Also in motion, where it is refused: the motion may begin after the question."""
-        law, old = ControlLaw(self.rng.integers(len(JOINT_LAWS))), self.controller.settings
+        law, old = ControlLaw(self.rng.integers(len(JOINT_SPACE))), self.controller.settings
         other = replace(old, gains=stiff_gains(ARM, law, np.zeros(2)), control_law=law)
         moves = self.supervisor.mode in (Mode.MOVING, Mode.STREAMING)
         if moves or not self.supervisor.law_objection(law):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from controllers import JOINT_SPACE
 from robots import LIMIT, two_link_arm
 from watched_motion import EFFORT, ELBOW, SHOULDER, SPEED, WatchedMotion, at_elbow
 
@@ -12,7 +13,7 @@ from rnea_control.control.motion_watch import FREE, STOPPED, UNWATCHED
 from rnea_control.control.references import Reference
 from rnea_control.model import RobotModel
 
-FOLLOWING = [law for law in ControlLaw if law.follows_trajectories]
+FOLLOWING = [law for law in JOINT_SPACE if law.follows_trajectories]
 FOUND_NOTHING = layout.UNDER_WAY
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from controllers import ARM, ZERO, to, wheel_and_hinge
+from controllers import ARM, JOINT_SPACE, ZERO, to, wheel_and_hinge
 from plant import Plant
 from robots import PANDA_JOINTS, example_robot, load_quietly, two_link_arm
 
@@ -22,13 +22,12 @@ from rnea_control.control import (
     Gains,
     SafetySettings,
 )
-from rnea_control.control.laws import JOINT_LAWS
 from rnea_control.control.output_stage import BRAKING_RATE, LONGEST_RATE_STEP
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import TorqueError
 from rnea_control.model import RobotModel
 
-LAWS = list(JOINT_LAWS)
+LAWS = list(JOINT_SPACE)
 WITH_MODEL = [law for law in LAWS if law != ControlLaw.pd]
 POSITION, VELOCITY, EFFORT, RATE = range(4)  # rows of `at_work`
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from controllers import ARM, to
+from controllers import ARM, JOINT_SPACE, to
 from robots import two_link_arm
 from supervised_arm import START, SupervisedArm
 
@@ -24,7 +24,6 @@ from rnea_control.control import (
     MotionRequest,
     Waypoints,
 )
-from rnea_control.control.laws import JOINT_LAWS
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.model import RobotModel
@@ -123,7 +122,7 @@ def test_without_a_listener_it_follows_the_arm() -> None:
     np.testing.assert_allclose(arm.controller.desired[0], here)
 
 
-@pytest.mark.parametrize("law", list(JOINT_LAWS))
+@pytest.mark.parametrize("law", list(JOINT_SPACE))
 @pytest.mark.parametrize("v", [[0.0, 0.0], [4.0, -12.0], [-25.0, 3.0]])
 def test_torque_that_nobody_applies_is_the_gravity_torque_wherever_the_arm_falls(law, v) -> None:
     """Beyond a soft limit and the velocity limit too: springs and brakes would move nothing, and
@@ -335,7 +334,7 @@ def test_long_gap_ends_the_motion_and_brakes_by_the_model() -> None:
     assert np.abs(arm.plant.q - here).max() < 0.05
 
 
-@pytest.mark.parametrize("law", JOINT_LAWS)
+@pytest.mark.parametrize("law", JOINT_SPACE)
 def test_arm_is_braked_without_states_under_each_law(law: ControlLaw) -> None:
     arm = SupervisedArm(law=law).activate()
     if law in (ControlLaw.gravity_compensation, ControlLaw.pd):
@@ -513,7 +512,7 @@ def test_jump_becomes_true_by_word_of_an_operator_or_in_simulated_time(simulated
     assert arm.tick() and arm.mode is Mode.BRAKING
 
 
-@pytest.mark.parametrize("law", JOINT_LAWS)
+@pytest.mark.parametrize("law", JOINT_SPACE)
 def test_emergency_stop_holds_under_each_law(law: ControlLaw) -> None:
     arm = SupervisedArm(law=law).activate()
     arm.plant.v[:] = [0.5, -0.3]

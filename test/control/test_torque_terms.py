@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from controllers import JOINT_SPACE
 from planar_arm import coriolis_matrix, gravity_torque, mass_matrix, planar_arm
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.control.controller_state import TERMS, torque_terms
-from rnea_control.control.laws import JOINT_LAWS
 from rnea_control.dynamics import Workspace, friction
 
 Q, V = np.array([0.35, -0.4]), np.array([0.6, 0.3])
@@ -65,7 +65,7 @@ def own_terms(law: ControlLaw, c: Controller, helps: bool, hardware: bool) -> li
 
 @pytest.mark.parametrize("hardware", [False, True])
 @pytest.mark.parametrize("helps", [False, True])
-@pytest.mark.parametrize("law", JOINT_LAWS)
+@pytest.mark.parametrize("law", JOINT_SPACE)
 def test_each_term_is_by_its_own_formula(law: ControlLaw, helps: bool, hardware: bool) -> None:
     """So the law is: the feedback is what the other terms leave of its torque."""
     c = stepped(law, helps, hardware)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from bench import NAME, PAYLOAD_POSITION, STREAMED_SPEED, FaultBench
+from controllers import JOINT_SPACE
 from dds import LATCHED, Process, action_process, controller, wait_for
 from fast_motion import LEG, READY, TIP, panda, path, there_and_back
 from lifecycle_msgs.msg import Transition
@@ -24,7 +25,7 @@ from rows import Bound, Row, Window
 from std_msgs.msg import Bool
 from surroundings import LOG_BLOCKED, disk_full
 
-from rnea_control.control import ControlLaw, Waypoint
+from rnea_control.control import Waypoint
 from rnea_control.dynamics import Workspace, crba
 
 Run = Callable[[FaultBench], Window]
@@ -659,7 +660,7 @@ _MODEL = (
     Fault("light", "masses 30 % smaller").by(
         undisturbed, Bound(astray=0.15), arm={"mass_scale": 0.7}
     ),
-    *(row for law in ControlLaw if law.follows_trajectories for row in _rows_of_law(law.name)),
+    *(row for law in JOINT_SPACE if law.follows_trajectories for row in _rows_of_law(law.name)),
     Fault(
         "kill_controller_with_payload",
         "controller killed after its payload was set to the 2 kg that it held",

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+from controllers import JOINT_SPACE
 from robots import joint, link, two_link_arm
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains
@@ -163,7 +164,7 @@ def test_a_posture_that_tells_nothing(panda) -> None:
 
 
 @pytest.mark.parametrize("believed", [False, True])
-@pytest.mark.parametrize("law", [law for law in ControlLaw if law.follows_trajectories])
+@pytest.mark.parametrize("law", [law for law in JOINT_SPACE if law.follows_trajectories])
 def test_what_holds_the_arm_is_commanded_or_hardware(law: ControlLaw, believed: bool) -> None:
     least = np.full(2, 0.5)  # more than what the last joint turns
     options = {"hardware_compensates_gravity": believed, "feedback_inertia": least}
