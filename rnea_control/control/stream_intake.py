@@ -130,7 +130,7 @@ def note_target(
         intake.period = 0.0
     elif intake.period == 0.0:
         intake.period = passed
-    else:
+    elif passed > SHORTEST_PERIOD:  # targets that came while the time stood still say nothing
         intake.period += PERIOD_SHARE * (passed - intake.period)
     state.stream_at = t
     intake.taken += 1

@@ -192,3 +192,15 @@ def test_effort_of_a_target_is_added_smoothly_and_ends() -> None:
     np.testing.assert_allclose(arm.controller.desired[3], [1.0, -0.5])
     arm.run(1.0)
     assert not arm.controller.desired[3].any()
+
+
+def test_targets_while_the_time_stands_still_say_nothing_about_the_period() -> None:
+    """As of a simulation that is paused, whose senders go on."""
+    arm = StreamedArm().activate()
+    start = arm.controller.desired[0].copy()
+    arm.stream(lambda t: start + 0.1 * t, 0.5)
+    for _ in range(50):
+        assert arm.send(start + 0.05) == stream_intake.TAKEN
+    assert 0.015 < arm.intake.period < 0.025
+    arm.stream(lambda t: start + 0.05 + 0.1 * t, 0.1)
+    assert np.abs(arm.controller.rows.target_rate).max() < 0.11
