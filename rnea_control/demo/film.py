@@ -60,7 +60,7 @@ def film(path: Path, robot: DemoRobot, recording: Recording) -> str:
     else:
         how = "as lines: MuJoCo needs EGL or OSMesa to draw without a window"
         frames = skeletons(robot.path, robot.model, poses)
-    (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(path, frames)
+    (write_gif if path.suffix.lower() == ".gif" else _write_mp4)(path, frames)
     return how
 
 
@@ -76,7 +76,8 @@ def link_poses(robot: DemoRobot, recording: Recording, frames_per_second: float)
     return poses
 
 
-def _write_gif(path: Path, frames: FloatArray) -> None:
+def write_gif(path: Path, frames: FloatArray) -> None:
+    """Writes frames, shape (n, height, width, 3), bytes, as a film."""
     # With a common palette, pixels that do not change take no space in later frames.
     sample = np.concatenate(frames[:: max(len(frames) // 8, 1)])
     palette = Image.fromarray(sample).quantize(COLORS)
