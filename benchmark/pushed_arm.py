@@ -26,7 +26,7 @@ from rnea_control.model import RobotModel
 PERIOD = 0.0005  # period of the control loop and the integration [s]
 TIP = "panda_hand_tcp"
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
-# What is sent to the arm: duration [s], force on the tip [N].
+# Pushes: duration [s], force on the tip [N].
 PUSHES = (
     (0.6, (0.0, 0.0, 0.0)),
     (1.6, (0.0, 50.0, 0.0)),

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -373,32 +369,6 @@ def test_ordinary_gains_suit_states_of_an_ordinary_rate() -> None:
     given = arm.model, Workspace(arm.model), settings.task_law, settings, rows, READY
     for rate, allowed in ((1000.0, True), (500.0, True), (100.0, False)):
         assert (excessive_task_gain(*given, 1.0 / rate) == "") is allowed, rate
-
-
-IN_A_FRESH_PROCESS = """
-from task_arm import TaskArm
-from rnea_control.jit import kernel
-
-def noted(function, *given):
-    names.append(function.__name__)
-    return compiled(function, *given)
-
-arm, names, compiled = TaskArm(), [], kernel.compiled
-kernel.compiled = noted
-arm.activate()
-arm.hold_pose(0.1)
-print(*names)
-"""
-
-
-def test_arm_that_is_held_waits_for_no_compilation(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", IN_A_FRESH_PROCESS]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    how = {"env": environment, "cwd": tmp_path, "capture_output": True, "text": True}
-    ended = subprocess.run(command, check=False, **how)
-    assert ended.returncode == 0, ended.stderr
-    of_the_simulated_arm = {"_forward_dynamics_with_friction", "forward_kinematics_kernel"}
-    assert set(ended.stdout.split()) <= of_the_simulated_arm
 
 
 @pytest.mark.parametrize(
