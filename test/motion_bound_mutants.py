@@ -76,8 +76,8 @@ MUTANTS = {
     "driving torque against the motion": _watch("if moves and part > 0.0", "if moves"),
     "hand as anybody": _watch("HAND_FACTOR = 2.0", "HAND_FACTOR = 1.0"),
     "hand as it likes": _watch("HAND_FACTOR = 2.0", "HAND_FACTOR = 20.0"),
-    "no driving power": _watch("if not yields and power >", "if not yields and 0.0 * power >"),
-    "power of a hand": _watch("if not yields and power >", "if power >"),
+    "no driving power": _watch("if not pushed and power >", "if not pushed and 0.0 * power >"),
+    "power of a hand": _watch("if not pushed and power >", "if power >"),
     "power of the strongest joint only": _watch("power += part", "power = max(power, part)"),
     "power against the motion not taken off": _watch("power += part", "power += max(part, 0.0)"),
     # Bounds 6 and 7.
@@ -101,8 +101,8 @@ MUTANTS = {
         "if False:\n            return layout.COLLIDED",
     ),
     "collision on one side": _watch("if abs(residual) > bound:\n", "if residual > bound:\n"),
-    "contact of a guided arm": _watch("== FREE and not yields", "== FREE"),
-    "contact of a stopped arm": _watch("arm.watch == FREE and not yields", "not yields"),
+    "contact of a guided arm": _watch("== FREE and not pushed", "== FREE"),
+    "contact of a stopped arm": _watch("arm.watch == FREE and not pushed", "not pushed"),
     "external torque of one state": _watch(
         "return found if suspected else layout", "return found if True else layout"
     ),
