@@ -153,9 +153,9 @@ class Handover:
 
     @property
     def label(self) -> str:
-        """The label of its mode: its phase, or `ARMING`."""
-        unarmed = self.phase is Phase.guarding and not self._armed
-        return ARMING if unarmed else self.phase.value
+        """The label of its mode: its phase, or `ARMING` while it waits for a long silence."""
+        waits = self.phase is Phase.guarding and self.lease.silence >= self.times.arming > 0.0
+        return ARMING if waits and not self._armed else self.phase.value
 
     @property
     def reason(self) -> str:
