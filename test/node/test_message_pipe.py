@@ -22,7 +22,7 @@ MESSAGE = bytes(10_000)
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[SingleThreadedExecutor]:
-    with ros(88):
+    with ros(68):
         executor = SingleThreadedExecutor()
         executor.add_node(rclpy.create_node("pipes"))
         yield executor

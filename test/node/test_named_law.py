@@ -15,7 +15,7 @@ from rnea_control.dynamics import Workspace, crba
 from rnea_control.node.controller_node import ControllerNode
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-DOMAIN = 57
+DOMAIN = 63
 LAW = {
     **GOOD,
     "control_law": "own",

@@ -20,7 +20,7 @@ from stream_bench import FOREIGN, IGNORED, TAKEN, StreamBench, stream_bench, tel
 
 from rnea_control.control.references import Reference
 
-DOMAIN = 89
+DOMAIN = 66
 # Of linear_feedback_controller and its planners.
 PLANNERS_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 K = np.array([[100.0, 5.0, 20.0, 1.0], [-5.0, 120.0, -1.0, 25.0]])

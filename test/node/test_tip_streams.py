@@ -23,7 +23,7 @@ from rnea_control.control import layout
 from rnea_control.dynamics import Workspace, forward_kinematics, jacobian
 from rnea_control.ros.conventions import SINGLE
 
-DOMAIN = 58
+DOMAIN = 65
 ROOT = "panda_link0"
 
 

@@ -74,7 +74,7 @@ class Watched:
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
-    with ros(75), ExitStack() as undo:
+    with ros(67), ExitStack() as undo:
         yield Watched(undo)
 
 
@@ -99,7 +99,7 @@ def test_other_description_is_told_until_the_own_one_is_back(watched: Watched) -
 
 
 def test_description_in_a_parameter_is_what_its_user_wants() -> None:
-    with ros(75), ExitStack() as undo:
+    with ros(67), ExitStack() as undo:
         watched = Watched(undo, in_force="")
         assert watched.node.count_subscribers("robot_description") == 0
         watched.watch._hear(b"")  # nothing that a middleware may deliver raises
