@@ -21,7 +21,7 @@ from surroundings import no_free_descriptor
 
 from rnea_control.dynamics import Workspace, gravity
 
-EMPTY_DOMAIN = 33 + int(os.environ["ROS_DOMAIN_ID"])  # nobody tells a description there
+EMPTY_DOMAIN = 18 + int(os.environ["ROS_DOMAIN_ID"])  # nobody tells a description there
 
 
 @pytest.fixture(scope="module")

@@ -332,7 +332,7 @@ def test_it_looks_closely_only_when_commands_are_late() -> None:
 
 
 def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> None:
-    with ros(73):
+    with ros(62):
         node = rclpy.create_node("states")
         publisher = node.create_publisher(JointState, "joint_states", 1)
         beside = Float64MultiArray, "commands", NEWEST
@@ -358,7 +358,7 @@ def test_what_came_while_it_guarded_is_not_counted_when_it_takes_the_arm() -> No
 
 def test_empty_robot_description_is_ignored_in_these_words() -> None:
     """It stood for the parameter's, of which the message then spoke."""
-    with ros(73):
+    with ros(62):
         node, executor = SentinelNode(), SingleThreadedExecutor()
         executor.add_node(node)
         publisher = node.create_publisher(String, "robot_description", LATCHED)
