@@ -459,6 +459,7 @@ def _of_side(world: World, side: Side) -> tuple:
 
     values: tuple = (phase, own.guarded, own.tolerated)
     values += (age(own.stamp, stamp), age(own.looked_at, now))
+    values += (handover._may_be_stray,)
     values += (handover._armed or min(now - handover._steady_since, times.arming),)
     if phase in (Phase.guarding, Phase.revoking):
         values += (own.silence, age(own.silent_since, now), age(own.silent_since_stamp, stamp))

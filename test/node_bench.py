@@ -140,15 +140,18 @@ class Bench:
 
     def await_matches(self) -> None:
         """Waits until node and peer know of each other, both ways."""
+        loop = self.node.loop.arm_loop
+        sides = {
+            "publishers of states": loop.heard.publishers,
+            "subscribers of states": self.states.get_subscription_count,
+            "subscribers of trajectories": self.trajectories.get_subscription_count,
+            "listeners to commands": loop.command.listeners,
+            "subscribers of commands": lambda: self.node.count_subscribers(self.topic),
+        }
         wait_for(
-            lambda: (
-                self.node.loop.arm_loop.heard.publishers()
-                and self.states.get_subscription_count()
-                and self.trajectories.get_subscription_count()
-                and self.node.loop.arm_loop.command.listeners()
-                and self.node.count_subscribers(self.topic)
-            ),
+            lambda: all(side() for side in sides.values()),
             self.spin,
+            lambda: {name: side() for name, side in sides.items()},
         )
 
     def _command(self, message: Float64MultiArray) -> None:

@@ -76,3 +76,9 @@ def test_identified_arm_is_tracked_closer() -> None:
     numbers = re.findall(r"([0-9.]+) mrad", printed_by("identify_arm")["identify_arm"])
     before, after = map(float, numbers)
     assert before > 10.0 * after
+
+
+def test_law_of_the_page_is_that_of_the_example() -> None:
+    page = (FOLDER.parent / "docs" / "own_law.md").read_text()
+    (shown,) = re.findall("```python\n(.*?)```", page, re.DOTALL)
+    assert shown in EXAMPLES["soft_spring"].read_text()

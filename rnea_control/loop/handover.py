@@ -130,6 +130,7 @@ class Handover:
         self._words, self._unheard = "not started", False
         self._armed = times.arming == 0.0
         self._steady_since = 0.0  # since when commands come without a pause
+        self._may_be_stray = False  # the next command may be the only one; see `resume_guarding`
         self._revoked_at = 0.0
         self._no_revocation_until = self._foreign_at = -math.inf
 
@@ -219,7 +220,9 @@ class Handover:
                 if self._has_passed(now, self.times.timeout):
                     self._steady_since = now
                 self._armed = now - self._steady_since >= self.times.arming
-            lease.listen(self.lease, now, self._wait)
+            stray, self._may_be_stray = self._may_be_stray, False
+            wait = min(self._wait, self.times.recovery) if stray else self._wait
+            lease.listen(self.lease, now, wait)
 
     def miss_commands(self, now: float) -> None:
         """No command could be received until now: that was no silence."""
@@ -311,14 +314,16 @@ class Handover:
         """The sentinel guards again after it was paused for longer than `arming`.
 
         The controller may take the sentinel for gone until it receives the next mode, so a
-        controller that commands has to be silent for `arming` again. If no command comes at all,
-        the controller was paused too, or has died meanwhile, and the torque in force is old.
+        controller that commands has to be silent for `arming` again. If no command comes, or only
+        the one that a controller may send when it wakes, the controller was paused too, or has died
+        meanwhile, and the torque in force is old.
         """
         self._begin_to_guard(now, self.times.recovery)
+        self._may_be_stray = True
 
     def _begin_to_guard(self, now: float, longest: float) -> None:
         """Guards unarmed; waits for no more than `longest` until the first command [s]."""
-        self.contested = False
+        self.contested = self._may_be_stray = False
         self._armed, self._steady_since = False, now
         self._yield(now, min(self._wait, longest), "commands come")
 

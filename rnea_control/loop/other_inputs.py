@@ -90,7 +90,7 @@ class OtherArrays(NamedTuple):
         targets: values of the last message of a stream; `bits`: the same memory as words.
         names, ends: names of the joints, see `joint_targets.name_table`.
         joints: scratch memory.
-        posture, stiffness, wrench: intakes of what may be set while a pose is followed.
+        posture, stiffness, wrench: intakes of what may be set while the tip yields.
         tip: numbers of the last pose, twist, wrench or stiffness; `tip_bits`: the same memory as
             words.
         link_names, link_ends: names of the links.
@@ -124,7 +124,7 @@ class OtherInputs:
 
     Attributes:
         stream: intake of the streams.
-        posture, stiffness, wrench: intakes of what may be set while a pose is followed.
+        posture, stiffness, wrench: intakes of what may be set while the tip yields.
         arrays: the data, as kernels take it.
     """
 
@@ -174,7 +174,7 @@ def _hear_beside_poses(
     publisher: tuple[int, int],
     t: float,
 ) -> int:
-    """Takes a posture, a stiffness or a wrench while a pose is followed.
+    """Takes a posture, a stiffness or a wrench.
 
     Args:
         decoded, count, frame: results of decoding.

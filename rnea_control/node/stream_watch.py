@@ -203,10 +203,13 @@ class StreamWatch:
                 "the rate of joint_states and dead_time do not allow this stiffness, but "
                 f"{intake.value:.2g} times this stiffness at most"
             )
-        if intake.result == stream_intake.NOT_NOW and intake is not self.intake:
-            return "no pose is followed by cartesian_impedance"
         if intake.result == stream_intake.NOT_NOW:
             supervisor = self._loop.supervisor
+            if self._loop.controller.arm.takes_streams and intake is not self.intake:
+                return (
+                    "cartesian_impedance is not in force: it is while target_pose is followed, or "
+                    "by control_law"
+                )
             if self._loop.controller.arm.takes_streams:
                 return (
                     "a stream begins only after a pause of the targets for stream.target_timeout, "

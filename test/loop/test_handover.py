@@ -211,14 +211,24 @@ def test_owner_goes_on_beside_a_sentinel_that_would_not_take_the_arm(
     assert clocks.may_command() is goes_on and owner.commanding is goes_on
 
 
-def test_sentinel_that_was_paused_arms_from_the_first_command_on() -> None:
-    """Without one it takes the arm soon, and an owner must not count on more time."""
+def test_sentinel_that_was_paused_arms_from_the_second_command_on() -> None:
+    """Until then it takes the arm soon, and an owner must not count on more time."""
     clocks = guarding()
     sentinel = clocks.sides[0]
     sentinel.resume_guarding(clocks.now)
     assert sentinel.label == Phase.guarding.value
     clocks.run(PERIOD, command=True)
+    assert sentinel.label == Phase.guarding.value
+    clocks.run(PERIOD, command=True)
     assert sentinel.label == ARMING
+
+
+def test_stray_of_a_controller_that_was_paused_too_does_not_keep_the_arm() -> None:
+    clocks = guarding()
+    sentinel = clocks.sides[0]
+    sentinel.resume_guarding(clocks.now)
+    clocks.run(PERIOD, command=True)
+    assert clocks.run(0.6) in range(44, 50)
 
 
 def test_sentinel_says_when_it_is_armed_and_then_the_lease_counts() -> None:

@@ -249,7 +249,9 @@ def test_stiffness_and_wrench_are_set_while_a_pose_is_followed(
     bench.node.configured.stream_watch._logged.clear()
     stiffnesses.publish(Float64MultiArray(data=K))
     wait_for(lambda: others.stiffness.ignored, bench.spin)
-    bench.until_logged(capfd, "target_stiffness: 1 message(s) are ignored, the last one as no pose")
+    bench.until_logged(
+        capfd, "target_stiffness: 1 message(s) are ignored, the last one as cartesian_imp"
+    )
     bench.stream(lambda: pose(begin), bench.poses, count=2)
     for message, publisher, intake in (
         (Float64MultiArray(data=K), stiffnesses, others.stiffness),
