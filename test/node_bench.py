@@ -217,7 +217,12 @@ class Bench:
             counts = loop.arm_loop.statistics.ticks - ticks, len(self.commands) - count
             torques = self.commands[-1:], loop.arm_loop.command.torque
             mode = loop.supervisor.mode, loop.supervisor.reason
-            return f"for the command: (ticks, commands), torques, mode: {counts} {torques} {mode}"
+            own, shared = loop.arm_loop.handover.lease, loop.arm_loop.shared
+            kept = shared.unpublished, shared.answer, own.phase, own.was_away, own.alone
+            return (
+                f"for the command: (ticks, commands) {counts}, torques {torques}, mode {mode}, "
+                f"(unpublished, answer, phase, was away, alone) {kept}"
+            )
 
         wait_for(lambda: loop.arm_loop.statistics.ticks > ticks, self.spin, seen)
         wait_for(lambda: len(self.commands) > count, self.spin, seen)
