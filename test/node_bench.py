@@ -219,9 +219,21 @@ class Bench:
             mode = loop.supervisor.mode, loop.supervisor.reason
             own, shared = loop.arm_loop.handover.lease, loop.arm_loop.shared
             kept = shared.unpublished, shared.answer, own.phase, own.was_away, own.alone
+            taken = {
+                "refused": loop.ticks.refused,
+                "look": shared.look,
+                "missed": loop.arm_loop.states.missed,
+                "number": loop.arm_loop.states.arrays.intake[0]["next_number"],
+                "stamp": shared.stamp,
+                "sent": self.time,
+                "runs": shared.runs,
+                "counts": str(loop.arm_loop.statistics),
+                "waits": loop.arm_loop.heard.poll() if not shared.runs else "",
+                "publishers": loop.arm_loop.heard.publishers(),
+            }
             return (
                 f"for the command: (ticks, commands) {counts}, torques {torques}, mode {mode}, "
-                f"(unpublished, answer, phase, was away, alone) {kept}"
+                f"(unpublished, answer, phase, was away, alone) {kept}; {taken}"
             )
 
         wait_for(lambda: loop.arm_loop.statistics.ticks > ticks, self.spin, seen)

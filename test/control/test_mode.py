@@ -275,7 +275,7 @@ class Walk:
             self.supervisor.hear_listeners(True, "somebody listens")
 
 
-@pytest.mark.parametrize("walks", [12, pytest.param(max(WALKS, 40), marks=pytest.mark.explores)])
+@pytest.mark.parametrize("walks", [5, pytest.param(max(WALKS, 40), marks=pytest.mark.explores)])
 def test_random_walks_take_transitions_of_the_table_only(walks: int) -> None:
     """And all of them, if there are many."""
     seen: set[tuple[Mode, Mode]] = set()

@@ -211,7 +211,7 @@ LIES: list[tuple[Callable[[np.ndarray], np.ndarray], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("damping", [0.0, 10.0])
+@pytest.mark.parametrize("damping", [0.0, pytest.param(10.0, marks=pytest.mark.explores)])
 @pytest.mark.parametrize(("lie", "cause", "words"), LIES)
 def test_lies_are_told_whatever_friction_the_urdf_has(lie, cause, words, damping) -> None:
     recording = of_ur10(noise=0.005)
