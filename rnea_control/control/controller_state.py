@@ -19,8 +19,9 @@ from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 
-# `external` is the effort of the trajectory's points: for forces that the sender knows.
-TERMS = ("gravity", "coriolis", "inertia", "friction", "feedback", "external")
+# `external` is the effort of the trajectory's points: for forces that the sender knows;
+# `disturbance` is the compensation by the disturbance observer.
+TERMS = ("gravity", "coriolis", "inertia", "friction", "feedback", "external", "disturbance")
 LONGEST_REPEAT = 0.2  # time for which the torque of an arm predicted to rest is repeated [s]
 NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with the measured state"
 
@@ -150,7 +151,7 @@ class ControllerState(StepRows):
 def torque_terms(
     model: RobotModel, workspace: Workspace, settings: ControllerSettings, state: ControllerState
 ) -> FloatArray:
-    """One row for each of `TERMS`, shape (6, nv), [Nm] or [N]; they add up to `state.torque`.
+    """One row for each of `TERMS`, shape (7, nv), [Nm] or [N]; they add up to `state.torque`.
 
     Gravity, Coriolis and inertia terms are computed at the configuration where the control law
     takes the model: the measured one, or for feedforward_pd the desired one. The inertia term is of
@@ -160,7 +161,8 @@ def torque_terms(
     rows, nv = state.rows, model.nv
     law = settings.law_of(Reference(int(rows.reference)))
     terms = np.zeros((len(TERMS), nv))
-    of_gravity, of_coriolis, of_inertia, of_friction, of_feedback, external = terms
+    of_gravity, of_coriolis, of_inertia, of_friction, of_feedback, external, disturbance = terms
+    disturbance[:] = rows.compensation
     if law.model is not Model.none:
         q, v = rows.model_position, rows.model_velocity
         nle = rnea(model, workspace, q, v, np.zeros(nv), np.zeros(nv))
@@ -186,7 +188,7 @@ def supporting_torque(
     """Torque that holds an arm at rest against gravity, shape (nv,), [Nm] or [N]: the sum of model,
     feedback, and the gravity torque that the hardware adds."""
     terms = dict(zip(TERMS, torque_terms(model, workspace, settings, state), strict=True))
-    torque = terms["gravity"] + terms["feedback"]
+    torque = terms["gravity"] + terms["feedback"] + terms["disturbance"]
     if settings.hardware_compensates_gravity:
         torque += gravity(model, workspace, state.measured[0], np.zeros(model.nv))
     return torque

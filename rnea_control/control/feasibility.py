@@ -280,7 +280,8 @@ def light_joints(
     """Names and inertias of the joints that move less than `SMALL_INERTIA` at `q`, shape (nq,), and
     have no armature; joints with a `feedback_inertia` (`ControllerSettings`) are left out."""
     inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv))))
-    given = model.armature + (0.0 if feedback_inertia is None else feedback_inertia)
+    told = 0.0 if feedback_inertia is None else np.fmax(feedback_inertia, 0.0)
+    given = model.armature + told
     kinds = zip(model.joint_names, model.joint_types, model.v_slices.values(), strict=True)
     return [
         f"{name} ({inertia[part].min():.2g} kg m^2)"

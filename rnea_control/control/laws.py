@@ -10,7 +10,10 @@ With the desired motion q_d, v_d, a_d of a reference (references.py) and the fee
 
 A wrist whose model lacks its rotor inertia has hardly any feedback under computed_torque, as the
 feedback is an acceleration. A least inertia f of a joint's feedback gives the joint as much as an
-inertia f would have: max(0, f - M_jj) u is added.
+inertia f would have: max(0, f - M_jj) u is added. Without f, a joint whose model has no rotor gets
+as much as the delay of the torques allows (observer_margin.py).
+
+An estimated disturbance is taken off the torque of each law (disturbance_observer.py).
 
 A planner's gains K are about a state x_0, with torque tau_0 (gains_stream.py).
 
@@ -151,6 +154,13 @@ class ControlLaw(IntEnum):
         return Reference.trajectory in self.references
 
 
+# Laws that a constant disturbance shall not move from the desired motion.
+_HOLD_IN_PLACE = (
+    ControlLaw.computed_torque,
+    ControlLaw.feedforward_pd,
+    ControlLaw.pd_gravity,
+    ControlLaw.task_computed_torque,
+)
 JOINT_LAWS = tuple(law for law in ControlLaw if not law.references[0].is_stream)
 TASK_LAWS = tuple(law for law in ControlLaw if law.references[-1].of_task)
 
@@ -159,6 +169,7 @@ _RESTING_REFERENCE = tuple(int(law.references[0]) for law in ControlLaw)
 _USES_MODEL = tuple(law.model is not Model.none for law in ControlLaw)
 _FEEDS_BACK_ACCELERATION = tuple(law.feeds_back_acceleration for law in ControlLaw)
 _YIELDS = tuple(law in TASK_LAWS for law in ControlLaw)
+_COMPENSATES = tuple(law in _HOLD_IN_PLACE for law in ControlLaw)
 _COMPUTED_TORQUE = int(ControlLaw.computed_torque)
 _FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
 _GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
@@ -236,6 +247,12 @@ def feeds_back_acceleration(settings: Settings, state: State) -> bool:
 
 
 @inlined
+def compensates_disturbance(settings: Settings, state: State) -> bool:
+    """True if the law in force compensates disturbances (disturbance_observer.py)."""
+    return _COMPENSATES[law_in_force(settings, state)] and not is_guided(state)
+
+
+@inlined
 def gravity_torque(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
     """Fills `gravity_torque` with the commands that hold the arm: zeros if the hardware adds the
     gravity torque, or the law uses no model."""
@@ -293,9 +310,11 @@ def _add_friction(settings: Settings, state: State, v: Vector) -> None:
 
 @inlined
 def _add_feedback_inertia(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
-    """Adds the missing feedback of joints whose inertia in the model is below the least inertia."""
+    """Adds the missing feedback of joints whose inertia in the model is below the least inertia, or
+    whose rotor the model lacks."""
     wanted = False
     for j in range(q.shape[0]):
+        state.torque[j] += state.added_inertia[j] * state.feedback[j]
         wanted |= settings.feedback_inertia[j] > 0.0
     if not wanted:
         return
@@ -423,6 +442,14 @@ def _keep_integral(settings: Settings, state: State) -> None:
 
 
 @inlined
+def _compensate_disturbance(state: State) -> None:
+    """Takes the estimated disturbance off; it fades where the law does not compensate."""
+    for j in range(state.shape[1]):
+        state.compensation[j] = -state.disturbance[j]
+        state.torque[j] += state.compensation[j]
+
+
+@inlined
 def control_torque(
     arm: Arm,
     robot: Robot,
@@ -457,6 +484,7 @@ def control_torque(
         _pd(state)
     if predicted:
         _keep_integral(settings, state)
+    _compensate_disturbance(state)
     if settings.hardware_adds_gravity != 0.0 and (predicted or uses_model(settings, state)):
         bodies, memory = robot.bodies, robot.memory
         gravity_outward_pass(bodies, memory, q)

@@ -23,6 +23,8 @@ class Settings(Rows):
     error_deadband: Vector  # position error that the integral ignores [rad] or [m]
     feedback_inertia: Vector  # least inertia of the feedback [kg m^2] or [kg]
     dead_time: float  # [s]
+    disturbance_bandwidth: float  # [rad/s]; 0: no disturbance is compensated, NaN: a default
+    max_disturbance: Vector  # [Nm] or [N]
     hardware_adds_gravity: float  # 1 or 0
     effort_limit: Vector  # [Nm] or [N]
     torque_rate_limit: Vector  # [Nm/s] or [N/s]
@@ -101,6 +103,8 @@ PARAMETERS = {
     "error_deadband": "gains.<joint>.error_deadband",
     "feedback_inertia": "feedback_inertia.<joint>",
     "dead_time": "dead_time",
+    "disturbance_bandwidth": "disturbance_observer.bandwidth",
+    "max_disturbance": "disturbance_observer.max.<joint>",
     "hardware_adds_gravity": "hardware_compensates_gravity",
     "effort_limit": "effort_limits.<joint>",
     "torque_rate_limit": "torque_rate_limits.<joint>",
@@ -159,6 +163,7 @@ class State(Desired):
     velocity_error: Vector  # [rad/s] or [m/s]
     integral: Vector
     feedback: Vector
+    added_inertia: Vector  # inertia added in the feedback, set from outside [kg m^2] or [kg]
     model_position: Vector  # state and acceleration for which the model's torque is computed
     model_velocity: Vector
     model_acceleration: Vector
@@ -273,6 +278,7 @@ class State(Desired):
 
     # The momentum observer (momentum_observer.py).
     residual: Vector  # external torque [Nm] or [N]
+    raw_residual: Vector  # the same, unfiltered: its mean since the state before
     momentum: Vector  # momentum of the last state
     momentum_rate: Vector  # its rate, without the actuators' torque
     next_momentum: Vector  # momentum of the present state
@@ -281,6 +287,13 @@ class State(Desired):
     last_command: Vector
     filtered_command: Vector  # the command through the filter of the residual
     observed_at: float  # time of the last observed state [s]; NaN for none
+
+    # The disturbance observer (disturbance_observer.py).
+    disturbance: Vector  # estimated external torque [Nm] or [N]
+    compensation: Vector  # torque against it in `torque`
+    bandwidth: Vector  # bandwidth of the estimate, set from outside [rad/s]; 0: no estimate
+    standing_position: Vector  # position of a joint when it has moved last [rad] or [m]
+    standing_disturbance: Vector  # its estimate at that position
 
     # Bounds of the motion (motion_watch.py).
     smooth_velocity_error: Vector

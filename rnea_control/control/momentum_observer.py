@@ -84,6 +84,7 @@ def observe(
             state.acting_torque[j] = command + lag_left * behind
             own = acting + 0.5 * (state.momentum_rate[j] + rate[j])
             seen = (momentum[j] - state.momentum[j]) / h - own
+            state.raw_residual[j] = seen
             state.residual[j] += filtered * (seen - state.residual[j])
             before = state.filtered_command[j]
             state.filtered_command[j] += filtered * (acting - before)

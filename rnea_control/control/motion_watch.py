@@ -26,7 +26,14 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import Vector
-from rnea_control.control import arrest, layout, momentum_observer, task_space, unrest
+from rnea_control.control import (
+    arrest,
+    disturbance_observer,
+    layout,
+    momentum_observer,
+    task_space,
+    unrest,
+)
 from rnea_control.control.feedback import shortest_way
 from rnea_control.control.laws import uses_model, yields, yields_at_tip
 from rnea_control.control.layout import Arm, Settings, State
@@ -266,6 +273,7 @@ def watch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
     h = momentum_observer.observe(robot_of(arm, state.shape[1]), settings, state, t, q, v)
     if h == 0.0:
         return layout.UNDER_WAY
+    disturbance_observer.estimate(settings, state, h, q, arm.watch != FREE)
     _follow(settings, state, h, q, v)
     if not arm.powerless:
         _record(arm, state, t, q, v)
@@ -288,6 +296,7 @@ def watch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
 def start_anew(state: State) -> None:
     """Forgets all states and an arrest."""
     momentum_observer.start_anew(state)
+    disturbance_observer.start_anew(state)
     state.braked_since = math.nan
     state.feedback_share = 1.0
     state.velocity_noise[:] = state.residual_noise[:] = math.nan

@@ -37,6 +37,8 @@ DEFAULT_POSITION_ERROR = 0.3  # default of max_position_errors [rad]
 DEFAULT_SLIDING_ERROR = 0.03  # default of max_position_errors of a prismatic joint [m]
 SLIDING_ERROR_SHARE = 0.1  # that default is at most this part of the joint's range
 DEFAULT_POWER_SHARE = 0.024  # default of motion_bounds.driving_power, as a part of all power
+DEFAULT_DISTURBANCE_SHARE = 0.3  # default bound of a disturbance, as a part of the effort limit
+OBSERVER = "disturbance_observer.bandwidth"
 DEFAULT_THRESHOLD_SHARE = 0.25  # default threshold of a collision, as a part of the effort limit
 SLIDING_DISTANCE = 0.1  # stream.max_distance of a prismatic joint, per rad [m]
 STREAM_SHARE = 0.9  # velocity limit of a stream, which the arm may overshoot, per limit of the URDF
@@ -233,6 +235,7 @@ class ControllerSettings(Settings):
             control_law=ControlLaw.computed_torque,
             friction_compensation=False,
             feedback_inertia=None,
+            more={**self.more, OBSERVER: 0.0},
         )
 
     def numbers(self) -> Iterator[tuple[Parameter, Any]]:
@@ -294,6 +297,9 @@ class ControllerSettings(Settings):
         rows.state_velocity_limit = model.velocity_limit
         self._fill_bounds(rows, model, limit)
         self._fill_stream(rows, model, limit)
+        rows.feedback_inertia[:] = np.nan_to_num(rows.feedback_inertia)
+        most = rows.max_disturbance
+        most[:] = np.where(np.isnan(most), DEFAULT_DISTURBANCE_SHARE * rows.effort_limit, most)
         rows.continuous = model.continuous
         rows.joint_law, rows.check_jumps = self.control_law, safety.check_jumps
         rows.task_law = self.task_law

@@ -23,6 +23,7 @@ from rnea_control.array_types import (
 from rnea_control.control import (
     arrest,
     belief,
+    disturbance_observer,
     feedback,
     laws,
     layout,
@@ -556,14 +557,18 @@ def serve(arrays: StepArrays, asked: RequestArrays) -> None:
         state.pause_delay = 0.0
         arm.motion = request.motion
     elif kind == CHANGE:
-        before = law_in_force(in_force, state)
+        law = law_in_force(in_force, state)
         for which in range(2):
             _copy(asked.settings[which], settings[which])
-        if law_in_force(settings[arm.braced], state) != before:
+        if law_in_force(settings[arm.braced], state) != law:
             _begin_law(state, True)
-        arm.bodies_at = request.bodies_at
-        if request.new_model:
+        if request.new_model and arm.bodies_at != 0:  # not the first one
+            before = robot_of(arm, state.shape[1])
+            arm.bodies_at = request.bodies_at
+            after = robot_of(arm, state.shape[1])
+            disturbance_observer.change_model(before, after, settings[arm.braced], state)
             momentum_observer.start_anew(state)
+        arm.bodies_at = request.bodies_at
         state.rests_since = math.nan
     elif kind == BRACE:
         arm.braced = 1 if request.braced else 0

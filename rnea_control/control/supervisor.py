@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import feasibility, layout, mode
+from rnea_control.control import feasibility, layout, mode, observer_margin
 from rnea_control.control.activation_check import ActivationCheck, Strictness, Verdict
 from rnea_control.control.arm_answer import Answer
 from rnea_control.control.braking_check import ArmState, BrakingCheck, Candidate
@@ -61,6 +61,9 @@ class Supervisor(Machine):
     verdict: Verdict | None = None
     checked_cause = weak_braking = ""
     _braking_is_judged = False
+    _judged_delays: observer_margin.Delays | None = (
+        None  # delays that the robustness was judged for
+    )
 
     def __init__(
         self,
@@ -371,11 +374,13 @@ class Supervisor(Machine):
         self._gave_way_at.clear()
         self.state_period = feasibility.StatePeriod(t)
         self._judge_tip()
+        self.use(observer_margin.Robustness.none(self.controller.model.nv))
         self.judge_braking_again()
 
     def judge_braking_again(self) -> None:
         """Discards the judgement of braking, as the arm or the values for braking have changed."""
         self._braking_is_judged, self.weak_braking = False, ""
+        self._judged_delays = None
 
     def answer_gap(self, t: float, tau: FloatArray) -> bool:
         """Fills `tau` with torques while no state comes; returns True if they are to be commanded.
@@ -411,6 +416,8 @@ class Supervisor(Machine):
         if not gain and self.controller.follows_poses:
             law = settings.task_law
             gain = self._excessive_task_gain(law, model, settings, settings.rows(model))
+        if not gain and self.state_period.is_known:
+            gain = observer_margin.judge(model, settings, self._delays(settings)).objection
         q, ws = self.controller.last_state[0], self._workspace
         return gain or feasibility.excessive_load(model, ws, settings, q)
 
@@ -429,6 +436,7 @@ class Supervisor(Machine):
     def change(self, model: RobotModel, settings: ControllerSettings) -> None:
         super().change(model, settings)
         self._judge_tip()
+        self._judged_delays = None
 
     def _judge_tip(self) -> None:
         """Decides whether the tip may follow poses with the gains in force."""
@@ -445,6 +453,37 @@ class Supervisor(Machine):
                 self.seen_delay,
             )
         self.controller.arm.takes_poses = not self.tip_objection
+
+    def robustness_to_judge(self) -> tuple[Candidate, observer_margin.Delays] | None:
+        """The values in force for `observer_margin.judge`, whose result goes to `use`; None if that
+        was done, or the rate of the states is not known. The judgement takes too long for a
+        tick."""
+        if not self.steady:
+            return None
+        delays = self._delays(self.controller.settings)
+        if delays == self._judged_delays:
+            return None
+        self._judged_delays = delays
+        return self._in_force, delays
+
+    def use(self, found: observer_margin.Robustness) -> None:
+        """Takes the inertia that the feedback adds, and the bandwidths of the disturbance
+        observer."""
+        self.controller.rows.added_inertia = found.added_inertia
+        self.controller.rows.bandwidth = found.bandwidth
+
+    def judge_robustness(self) -> str:
+        """Does both; returns the objection. For programs without a thread beside the ticks."""
+        if (to_judge := self.robustness_to_judge()) is None:
+            return ""
+        found = observer_margin.judge(*to_judge[0], to_judge[1])
+        self.use(found)
+        return found.objection
+
+    def _delays(self, settings: ControllerSettings) -> observer_margin.Delays:
+        late = self.seen_delay > settings.dead_time
+        delay = self.seen_delay if late else settings.dead_time
+        return observer_margin.Delays(self.state_period.shortest, delay, settings.dead_time)
 
     def _excessive_task_gain(
         self,

@@ -379,6 +379,7 @@ class Configured:
             "the report of streams": self.stream_watch.look,
             "the measurement of the delay": self.delay_watch.look,
             "the check of the brakes": self.loop.judge_braking,
+            "the check of the observer": self.loop.judge_robustness,
             "publishing the state": self.state_topics.look_for_listeners,
             "the priority of new threads": self._node.real_time.housekeeping,
             "the report of events": self.tell,

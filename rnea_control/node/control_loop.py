@@ -32,6 +32,7 @@ from rnea_control.control import (
     Situation,
     Supervisor,
     Waypoint,
+    observer_margin,
 )
 from rnea_control.control.activation_check import ActivationCheck, Strictness
 from rnea_control.control.braking_check import BrakingCheck
@@ -234,6 +235,22 @@ class ControlLoop(Commander):
             self.arm_loop.log.say("warning", "braking", f"{reason}; {RAISE_LIMITS}")
             with self.arm_loop.lock:
                 self.supervisor.weak_brakes(f"{reason}; {RAISE_LIMITS}", hardly)
+
+    def judge_robustness(self) -> None:
+        """Decides the inertia that the feedback adds and the bandwidth of the disturbance observer,
+        once after a start or a change. Call outside the ticks."""
+        with self.arm_loop.lock:
+            to_judge = self.arm_loop.consistent(self.supervisor.robustness_to_judge)
+        if to_judge is None:
+            return
+        given, delays = to_judge
+        found = observer_margin.judge(*given, delays)
+        if found.objection:
+            self.arm_loop.log.say(
+                "warning", "observer", f"{found.objection}; the joint uses the largest one"
+            )
+        with self.arm_loop.lock:
+            self.supervisor.use(found)
 
     def braking_check(self) -> BrakingCheck:
         """Check of whether the arm could be braked with other values, from the last state."""

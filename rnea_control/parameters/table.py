@@ -131,11 +131,21 @@ FEEDBACK = (
     tuned("gains.<joint>.error_deadband", float, 0.0,
         "position error up to which the integral term is frozen, so that a joint with stiction "
         "near its goal does not hunt about it", "rad or m", at_least=0.0),
-    tuned("feedback_inertia.<joint>", float, 0.0,
+    tuned("feedback_inertia.<joint>", float, DEFAULT,
         "lower bound of the inertia in the feedback of computed_torque, for an unknown rotor; "
         "multiplies the stiffness by its ratio to the model's inertia", "kg m^2 or kg",
         at_least=0.0,
-        at_most=10.0),  # for arms up to some hundred kilograms
+        at_most=10.0,  # for arms up to some hundred kilograms
+        special=(
+            DEFAULT, "up to 0.1 more than the model's where it has no `armature`", NAN
+        )),
+    tuned("disturbance_observer.bandwidth", float, DEFAULT,
+        "bandwidth of the estimate of what the arm does not do as its model says, which is taken "
+        "off the torque (docs/tuning.md); 0: off", "rad/s", at_least=0.0, at_most=1000.0,
+        special=(DEFAULT, "20, or less where the rotor is not told", NAN)),
+    tuned("disturbance_observer.max.<joint>", float, DEFAULT,
+        "largest torque that the disturbance observer adds", "Nm or N", above=0.0,
+        special=(DEFAULT, "three tenths of the effort limit", NAN)),
     tuned("dead_time", float, 0.001,
         "time from a measurement until its torque acts, for which the torque is computed ahead; "
         "the default was measured with ros2_control at 1 kHz", "s", at_least=0.0,

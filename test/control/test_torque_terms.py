@@ -26,12 +26,14 @@ def stepped(law: ControlLaw, helps: bool = True, hardware: bool = False) -> Cont
     c.hold(0.0, ZERO)
     if law != ControlLaw.gravity_compensation:
         c.follow(0.0, [Waypoint(1.0, np.array([0.8, -0.9]), ZERO, ZERO, EFFORT)], 0.0)
+    c.rows.disturbance = -DISTURBANCE
     for t in (0.1, 0.3, 0.6):  # at 0.5 the desired acceleration is 0
         c.step(t, Q, V, np.zeros(2))
     return c
 
 
 ZERO = np.zeros(2)
+DISTURBANCE = np.array([0.3, -0.2])  # compensation that the last step has taken [Nm]
 
 
 def inertia(q: np.ndarray) -> np.ndarray:
@@ -48,19 +50,20 @@ def own_terms(law: ControlLaw, c: Controller, helps: bool, hardware: bool) -> li
     q_d, v_d, a_d, effort = c.snapshot().desired
     u = 50.0 * (q_d - Q) + 8.0 * (v_d - V) + c.snapshot().rows.integral
     if law == ControlLaw.pd:
-        return [ZERO, ZERO, ZERO, ZERO, u, effort]
+        return [ZERO, ZERO, ZERO, ZERO, u, effort, DISTURBANCE]
     # The hardware adds the gravity torque of the measured position, whatever is asked for.
     relief = gravity_torque(Q) * hardware
     rate = V if law == ControlLaw.gravity_compensation else v_d.copy()
     rubbing = friction(MODEL, Workspace(MODEL), rate, np.zeros(2)) * helps
     if law == ControlLaw.gravity_compensation:
-        return [gravity_torque(Q) - relief, ZERO, ZERO, rubbing, -8.0 * V, ZERO]
+        return [gravity_torque(Q) - relief, ZERO, ZERO, rubbing, -8.0 * V, ZERO, DISTURBANCE]
     if law == ControlLaw.pd_gravity:
-        return [gravity_torque(Q) - relief, ZERO, ZERO, rubbing, u, effort]
+        return [gravity_torque(Q) - relief, ZERO, ZERO, rubbing, u, effort, DISTURBANCE]
     q, v = (Q, V) if law == ControlLaw.computed_torque else (q_d, v_d)
     feedback = inertia(Q) @ u if law == ControlLaw.computed_torque else u
     gravity = gravity_torque(q) - relief
-    return [gravity, coriolis_matrix(q, v) @ v, inertia(q) @ a_d, rubbing, feedback, effort]
+    coriolis = coriolis_matrix(q, v) @ v
+    return [gravity, coriolis, inertia(q) @ a_d, rubbing, feedback, effort, DISTURBANCE]
 
 
 @pytest.mark.parametrize("hardware", [False, True])

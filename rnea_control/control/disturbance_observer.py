@@ -1,0 +1,101 @@
+r"""Compensation of what the arm does not do as its model says.
+
+The torque that the model lacks or has too much of - wrong masses, a payload, friction, a rotor - is
+what the momentum observer (momentum_observer.py) sees as a torque from outside. The estimate d of
+it follows with a bandwidth K of its own, and the laws that hold positions take it off:
+
+.. math::
+
+    \dot d = K (\tau_{ext} - d), \quad |d| \le d_{max}, \quad \tau = \tau_{law} - d
+
+So a constant or slow error of the model costs nothing [Ohnishi 1987; Chen et al. 2000]. The
+estimate begins with zero, and fades where a push shall move the arm: under a hand, an impedance or
+a planner's gains. It stays as it is while
+
+- a torque is at its limit, or states are missing;
+- the arm is stopped, and may be pushed;
+- the joint is desired to rest, and is within `error_deadband` of its place, so that friction does
+  not make it hunt.
+
+A joint that stands although its estimate grows presses on something, or sticks: the estimate
+changes by no more than `STANDING_SHARE` of the effort limit until it moves.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.array_types import Vector
+from rnea_control.control.laws import compensates_disturbance, gravity_torque
+from rnea_control.control.layout import Settings, State
+from rnea_control.control.robot import Robot
+from rnea_control.jit.inlining import inlined
+
+FADING = 0.2  # time constant with which an estimate that is not wanted fades [s]
+LONGEST_GAP = 0.02  # longest time between two states that tells of disturbances [s]
+STANDING_SHARE = 0.1  # change of the estimate of a standing joint, as a part of its effort limit
+MOVED = 5e-4  # distance after which a joint has moved [rad] or [m]
+
+
+@inlined
+def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool) -> None:
+    """Brings the estimates up to date, `h` [s] after the last state; NaN where the momentum
+    observer starts anew.
+
+    Args:
+        settings, state: see layout.py.
+        q: measured positions, shape (nv,), [rad] or [m].
+        frozen: True while the arm may be pushed out of its place.
+    """
+    if not h > 0.0:
+        return
+    wanted = settings.disturbance_bandwidth != 0.0 and compensates_disturbance(settings, state)
+    left = math.exp(-h / FADING)
+    for j in range(q.shape[0]):
+        bandwidth = state.bandwidth[j] * state.feedback_share
+        if not wanted or bandwidth == 0.0:
+            state.disturbance[j] *= left
+            continue
+        if frozen or h > LONGEST_GAP:
+            continue
+        before, limit = state.disturbance[j], settings.max_disturbance[j]
+        if abs(q[j] - state.standing_position[j]) > MOVED:
+            state.standing_position[j], state.standing_disturbance[j] = q[j], before
+        if state.saturated_since[j] > 0.0 or _rests_in_place(settings, state, j):
+            continue
+        filtered = -math.expm1(-bandwidth * h)
+        follows = before + filtered * (state.raw_residual[j] - before)
+        slack, begin = STANDING_SHARE * settings.effort_limit[j], state.standing_disturbance[j]
+        follows = min(max(follows, begin - slack), begin + slack)
+        state.disturbance[j] = min(max(follows, -limit), limit)
+
+
+@inlined
+def _rests_in_place(settings: Settings, state: State, j: int) -> bool:
+    """True if joint j is desired to rest, and is within the deadband of its place."""
+    rests = state.desired_velocity[j] == 0.0 and state.desired_acceleration[j] == 0.0
+    return rests and abs(state.position_error[j]) < settings.error_deadband[j]
+
+
+@inlined
+def change_model(before: Robot, after: Robot, settings: Settings, state: State) -> None:
+    """Takes out of the estimates what the model has just been told and they carry already, such as
+    a payload."""
+    q = state.last_position
+    gravity_torque(before, settings, state, q)
+    for j in range(q.shape[0]):
+        state.compensation[j] = state.gravity_torque[j]
+    gravity_torque(after, settings, state, q)
+    for j in range(q.shape[0]):
+        left = state.disturbance[j] + state.gravity_torque[j] - state.compensation[j]
+        if abs(left) < abs(state.disturbance[j]):
+            state.disturbance[j] = left
+            state.standing_disturbance[j] = left
+
+
+@inlined
+def start_anew(state: State) -> None:
+    """Forgets the estimates."""
+    state.disturbance[:] = 0.0
+    state.standing_disturbance[:] = 0.0
+    state.standing_position[:] = math.nan

@@ -1,0 +1,295 @@
+"""The disturbance observer: a constant error of the model costs nothing in the end, and nothing
+else becomes worse."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from controllers import ARM
+from supervised_arm import PERIOD, START, SupervisedArm
+
+from rnea_control.control import ControlLaw, Mode
+from rnea_control.control import observer_margin as margin
+from rnea_control.control.disturbance_observer import STANDING_SHARE
+from rnea_control.control.observer_margin import OBSERVER, largest_bandwidth, spectral_radius
+from rnea_control.model import RobotModel
+
+PUSH = np.array([4.0, -1.5])  # external torque [Nm]
+SWING = (0.8, 0.9, -0.9), (1.6, 0.1, 0.2), (2.4, 0.8, -0.7)  # times and positions
+
+
+class Arm(SupervisedArm):
+    """An arm whose robustness is judged as in a node, beside the ticks."""
+
+    def run(self, duration: float) -> Arm:
+        self.supervisor.judge_robustness()
+        return super().run(duration)
+
+    def change(self, model: RobotModel = ARM, **more: object) -> Arm:
+        """Changes parameters while it runs, by the names of their rows."""
+        settings = self.controller.settings
+        self.supervisor.change(model, replace(settings, more={**settings.more, **more}))
+        return self
+
+    @property
+    def disturbance(self) -> np.ndarray:
+        return self.controller.rows.disturbance
+
+
+def arm(bandwidth: float = math.nan, law: ControlLaw = ControlLaw.computed_torque, **given) -> Arm:
+    """An arm at rest with an observer of this bandwidth; NaN for the default."""
+    return Arm(law, **given).change(**{OBSERVER: bandwidth}).activate().run(0.1)
+
+
+def payload(mass: float) -> RobotModel:
+    model = ARM.copy()
+    model.set_payload(model.child_links[-1], mass, (0.0, 0.0, -0.3))
+    return model
+
+
+def swing_error(made: SupervisedArm) -> float:
+    """RMS of the position errors of a swing, [rad]."""
+    made.follow(*SWING)
+    errors = []
+    for _ in range(2400):
+        made.tick()
+        errors.append(made.controller.desired[0] - made.plant.q)
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
+@pytest.mark.parametrize(
+    "law", [ControlLaw.computed_torque, ControlLaw.feedforward_pd, ControlLaw.pd_gravity]
+)
+def test_constant_torque_costs_nothing_in_the_end(law: ControlLaw) -> None:
+    made = arm(law=law)
+    made.plant.push[:] = PUSH
+    made.run(2.0)
+    assert made.error < 1e-6 and made.speed < 1e-6
+    np.testing.assert_allclose(made.disturbance, PUSH, rtol=1e-5)
+    np.testing.assert_allclose(made.controller.external_torque, PUSH, rtol=1e-5)
+
+
+def test_without_bandwidth_nothing_is_compensated() -> None:
+    made = arm(0.0)
+    made.plant.push[:] = PUSH
+    made.run(1.0)
+    assert not made.disturbance.any() and made.error > 1e-3
+
+
+def test_load_that_was_not_told_costs_a_quarter() -> None:
+    """And the arm that is as its model says is followed as before."""
+    for real, factor in ((payload(0.5), 0.25), (ARM, 1.5)):
+        with_observer, without = arm(real=real), arm(0.0, real=real)
+        assert swing_error(with_observer) < factor * swing_error(without) + 1e-6
+
+
+def test_estimate_is_bounded() -> None:
+    bound = np.array([2.0, 0.5])
+    made = arm().change(**{"disturbance_observer.max.<joint>": bound})
+    made.plant.push[:] = PUSH
+    made.run(1.0)
+    np.testing.assert_array_equal(made.disturbance, np.copysign(bound, PUSH))
+
+
+def test_joint_that_presses_on_something_presses_hardly_harder() -> None:
+    """A hard stop that the model does not know."""
+    pressed = []
+    for bandwidth in (0.0, 20.0):
+        made = arm(bandwidth, **{"max_contact_torque": math.inf})
+        made.plant.upper[0] = made.plant.q[0] + 0.02
+        made.follow((1.0, START[0] + 0.05, START[1]))
+        made.run(3.0)
+        assert made.mode is Mode.HOLDING
+        pressed.append(made.controller.in_force[0])
+    slack = STANDING_SHARE * made.controller.effort_limit[0]
+    assert 0.0 < pressed[1] - pressed[0] < 1.1 * slack
+
+
+def test_torque_at_its_limit_freezes_the_estimate() -> None:
+    """A push that is stronger than the joint: what the joint cannot do anyway is not summed up."""
+    limit = np.array([20.0, 10.0])
+    made = arm(effort_limit=limit, saturation_timeout=math.inf)
+    made.plant.push[0] = -3.0 * limit[0]
+    made.run(0.2)
+    assert made.controller.rows.saturated_since[0] > 0.0
+    before = made.disturbance[0]
+    made.run(0.1)
+    assert made.disturbance[0] == before
+
+
+def test_it_fades_under_a_hand() -> None:
+    """And begins anew afterwards, without a jump of the torque."""
+    largest = {}
+    for bandwidth in (0.0, 20.0):
+        made = arm(bandwidth)
+        made.plant.push[:] = 0.2 * PUSH
+        made.run(1.0)
+        made.supervisor.guide()
+        made.run(1.5)
+        assert np.abs(made.disturbance).max() < 1e-3
+        made.supervisor.resume()
+        changes = [made.tau.copy()]
+        for _ in range(1000):
+            made.tick()
+            changes.append(made.tau.copy())
+        largest[bandwidth] = np.abs(np.diff(changes, axis=0)).max()
+    assert largest[20.0] < 1.2 * largest[0.0]
+
+
+def test_bandwidth_changes_without_a_jump() -> None:
+    made = arm(0.0)
+    made.plant.push[:] = PUSH
+    made.run(1.0)
+    last = made.tau.copy()
+    for bandwidth in (30.0, 5.0, 0.0):
+        made.change(**{OBSERVER: bandwidth}).run(0.001)
+        largest = 0.0
+        for _ in range(1500):
+            made.tick()
+            largest = max(largest, float(np.abs(made.tau - last).max()))
+            last = made.tau.copy()
+        assert largest < 0.05 * np.abs(PUSH).max()
+
+
+def test_load_that_the_observer_carries_may_be_told() -> None:
+    """The torque goes on, and the estimate is free again."""
+    real = payload(0.5)
+    made = arm(real=real)
+    made.run(1.0)
+    assert np.abs(made.disturbance).max() > 0.5
+    before = made.tau.copy()
+    made.change(real).tick()
+    np.testing.assert_allclose(made.tau, before, atol=1e-3)
+    np.testing.assert_allclose(made.disturbance, 0.0, atol=1e-3)
+    made.run(0.5)
+    assert made.error < 1e-5
+
+
+def test_it_stays_while_states_are_missing() -> None:
+    made = arm()
+    made.plant.push[:] = PUSH
+    made.run(1.0)
+    before = made.disturbance.copy()
+    made.lack(0.06)
+    np.testing.assert_array_equal(made.disturbance, before)
+    made.run(0.5)
+    assert made.error < 1e-4 and made.mode is Mode.HOLDING
+
+
+# The margin.
+
+
+def loop_grows(bandwidth: float, ratio: float, inertia: float, late: int) -> bool:
+    """Whether an error grows in a joint as the controller runs it."""
+    x, v, estimate = 1.0, 0.0, 0.0
+    waiting = [0.0] * late
+    lag_left = math.exp(-1.0)  # the dead time is a period
+    filtered = -math.expm1(-bandwidth * PERIOD)
+    before, command, sizes = v, 0.0, []
+    assumed = 0.0
+    for _ in range(8000):
+        torque = -ratio * (400.0 * x + 40.0 * v) - estimate
+        behind = assumed - command
+        seen = (v - before) / PERIOD - (command + (1.0 - lag_left) * behind)
+        assumed = command + lag_left * behind
+        estimate += filtered * (seen - estimate)
+        command, before = torque, v
+        waiting.append(torque)
+        acted = waiting.pop(0) / inertia
+        x, v = x + PERIOD * v + 0.5 * PERIOD**2 * acted, v + PERIOD * acted
+        sizes.append(abs(x))
+        if not abs(x) < 1e6:
+            return True
+    return max(sizes[-2000:]) > max(sizes[2000:4000])
+
+
+@pytest.mark.parametrize("bandwidth", [5.0, 20.0, 60.0, 200.0])
+@pytest.mark.parametrize("inertia", [0.3, 1.0, 6.0, 12.0, 40.0])
+@pytest.mark.parametrize("ratio", [1.0, 5.0])
+def test_margin_is_that_of_the_loop(bandwidth: float, inertia: float, ratio: float) -> None:
+    radius = spectral_radius(400.0, 40.0, bandwidth, ratio, inertia, 0.002, PERIOD, PERIOD)
+    if abs(radius - 1.0) > 3e-4:
+        assert loop_grows(bandwidth, ratio, inertia, 2) == (radius > 1.0)
+
+
+def test_bound_without_delay_is_the_closed_form() -> None:
+    p, d, K, period = 400.0, 40.0, 10.0, 1e-4
+    bound = (d + K) * (p + d * K) / (p * K)
+    for factor, stable in ((0.95, True), (1.05, False)):
+        radius = spectral_radius(p, d, K, 1.0, factor * bound, period, period, period)
+        assert (radius < 1.0) == stable
+
+
+SLOW = margin.Delays(PERIOD, 0.012, 0.012)  # a torque that acts late
+QUICK = margin.Delays(PERIOD, PERIOD, PERIOD)
+
+
+def test_bandwidth_that_is_too_large_is_refused_with_the_largest() -> None:
+    made = arm(20.0)
+    settings = replace(made.controller.settings, dead_time=SLOW.dead_time)
+    words = made.supervisor.objection(ARM, replace(settings, more={OBSERVER: 500.0}))
+    assert OBSERVER in words and "allow" in words
+    allowed = float(words.split("allow ")[1].split(" at most")[0])
+    assert not made.supervisor.objection(ARM, replace(settings, more={OBSERVER: 0.98 * allowed}))
+    found = margin.judge(ARM, replace(settings, more={OBSERVER: 500.0}), SLOW)
+    assert found.objection == words and found.bandwidth.min() == pytest.approx(allowed, rel=0.01)
+
+
+def light_wrist(armature: float = 0.0) -> RobotModel:
+    model = ARM.copy()
+    model.bodies[2, 12:22] *= 1e-3
+    model.armature = [armature, armature]
+    return model
+
+
+def test_joint_that_may_have_a_rotor_is_stable_with_and_without() -> None:
+    model, settings = light_wrist(), arm().controller.settings
+    found, inertia = margin.judge(model, settings, QUICK), margin.least_inertia(model)
+    assert found.bandwidth[0] == margin.USUAL and 0.0 < found.bandwidth[1] < 5.0
+    for rotor in (0.0, margin.ROTOR):
+        for j in range(2):
+            ratio = (inertia[j] + found.added_inertia[j]) / inertia[j]
+            real = (inertia[j] + rotor) / inertia[j]
+            of_loop = 400.0, 40.0, found.bandwidth[j], ratio, real
+            assert spectral_radius(*of_loop, QUICK.delay, QUICK.dead_time, PERIOD) < 1.0
+
+
+def test_joint_whose_rotor_is_told_gets_all() -> None:
+    settings = arm().controller.settings
+    found = margin.judge(light_wrist(0.1), settings, QUICK)
+    assert not found.added_inertia.any() and (found.bandwidth == margin.USUAL).all()
+    told = replace(settings, feedback_inertia=np.array([0.0, 0.05]))
+    assert not margin.judge(light_wrist(), told, QUICK).added_inertia.any()
+
+
+def test_largest_bandwidth_is_none_where_the_gains_are_too_high() -> None:
+    assert largest_bandwidth(50.0, 1600.0, 80.0, 12.0, 30.0, 0.003, 0.001, 0.001) == 0.0
+
+
+# Wrong arms.
+
+
+def wrong(seed: int) -> RobotModel:
+    """The arm, with each of its parameters up to two times off."""
+    rng = np.random.default_rng(seed)
+    model = ARM.copy()
+    model.bodies[1:, 12:22] *= 2.0 ** rng.uniform(-1.0, 1.0, (model.nv, 1))
+    model.armature = rng.uniform(0.0, 0.2, model.nv)
+    return model
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.explores) for s in range(4, 200))]
+)
+def test_wrong_arm_does_not_swing(seed: int) -> None:
+    """It comes to rest, or the controller ends it."""
+    made = arm(real=wrong(seed))
+    made.follow(*SWING)
+    made.run(4.5)
+    if made.mode is Mode.HOLDING:
+        assert made.speed < 0.01 and made.error < 0.005
+    else:
+        assert made.mode is Mode.FAULT
