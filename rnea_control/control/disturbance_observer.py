@@ -14,11 +14,13 @@ a planner's gains. It stays as it is while
 
 - a torque is at its limit, or states are missing;
 - the arm is stopped, and may be pushed;
-- the joint is desired to rest, and is within `error_deadband` of its place, so that friction does
-  not make it hunt.
+- the joint is desired to rest, and is within `error_deadband` of its place.
 
 A joint that stands although its estimate grows presses on something, or sticks: the estimate
-changes by no more than `STANDING_SHARE` of the effort limit until it moves.
+changes by no more than `STANDING_SHARE` of the effort limit until it moves. A joint that shall rest
+and is near its place would hunt about it if it sticks. The estimate of a free joint changes by no
+more than it is off, tau_ext - d, and that of a joint that sticks is off by the same all the time:
+it may change by little more than that.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ from rnea_control.jit.inlining import inlined
 FADING = 0.2  # time constant with which an estimate that is not wanted fades [s]
 LONGEST_GAP = 0.02  # longest time between two states that tells of disturbances [s]
 STANDING_SHARE = 0.1  # change of the estimate of a standing joint, as a part of its effort limit
-MOVED = 5e-4  # distance after which a joint has moved [rad] or [m]
+NEAR = 2e-3  # position error of a joint that is near its place [rad] or [m]
+SURPLUS = 1.5  # change of its estimate while it stands, as a multiple of what that is off
+MOVED = 5e-4  # distance after which a joint has moved, at least [rad] or [m]
+FREE_SHARE = 0.25  # the same, as a part of the distance that a free joint would move
+LEAST_GAP = 1e-6  # [Nm] or [N]
 
 
 @inlined
@@ -59,22 +65,47 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
         if frozen or h > LONGEST_GAP:
             continue
         before, limit = state.disturbance[j], settings.max_disturbance[j]
-        if abs(q[j] - state.standing_position[j]) > MOVED:
+        if _has_moved(state, q[j], j):
             state.standing_position[j], state.standing_disturbance[j] = q[j], before
+            state.standing_gap[j] = 0.0
+        state.standing_gap[j] = max(state.standing_gap[j], abs(state.residual[j] - before))
         if state.saturated_since[j] > 0.0 or _rests_in_place(settings, state, j):
             continue
         filtered = -math.expm1(-bandwidth * h)
         follows = before + filtered * (state.raw_residual[j] - before)
         slack, begin = STANDING_SHARE * settings.effort_limit[j], state.standing_disturbance[j]
-        follows = min(max(follows, begin - slack), begin + slack)
+        if _rests_near(state, j):
+            slack = min(slack, SURPLUS * state.standing_gap[j])
+        follows = min(max(follows, min(begin - slack, before)), max(begin + slack, before))
         state.disturbance[j] = min(max(follows, -limit), limit)
+
+
+@inlined
+def _has_moved(state: State, position: float, j: int) -> bool:
+    """True if joint j has moved since it stood, as far as the change of its estimate moves a joint
+    that is free: the feedback is the torque that the estimate is off by, at the position error."""
+    change = abs(state.disturbance[j] - state.standing_disturbance[j])
+    compliance = abs(state.position_error[j]) / max(state.standing_gap[j], LEAST_GAP)
+    least = max(MOVED, FREE_SHARE * change * compliance)
+    return not abs(position - state.standing_position[j]) <= least
+
+
+@inlined
+def _should_rest(state: State, j: int) -> bool:
+    """True if joint j is desired to rest."""
+    return state.desired_velocity[j] == 0.0 and state.desired_acceleration[j] == 0.0
 
 
 @inlined
 def _rests_in_place(settings: Settings, state: State, j: int) -> bool:
     """True if joint j is desired to rest, and is within the deadband of its place."""
-    rests = state.desired_velocity[j] == 0.0 and state.desired_acceleration[j] == 0.0
-    return rests and abs(state.position_error[j]) < settings.error_deadband[j]
+    return _should_rest(state, j) and abs(state.position_error[j]) < settings.error_deadband[j]
+
+
+@inlined
+def _rests_near(state: State, j: int) -> bool:
+    """True if joint j is desired to rest, and is near its place."""
+    return _should_rest(state, j) and abs(state.position_error[j]) < NEAR
 
 
 @inlined

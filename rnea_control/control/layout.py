@@ -294,6 +294,7 @@ class State(Desired):
     bandwidth: Vector  # bandwidth of the estimate, set from outside [rad/s]; 0: no estimate
     standing_position: Vector  # position of a joint when it has moved last [rad] or [m]
     standing_disturbance: Vector  # its estimate at that position
+    standing_gap: Vector  # most that the estimate was off since
 
     # Bounds of the motion (motion_watch.py).
     smooth_velocity_error: Vector
