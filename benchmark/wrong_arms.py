@@ -1,5 +1,5 @@
-"""Arms that are not as their URDF says, under computed torque: no observer, the observer of the
-controller, and two others that are not built in.
+"""Arms that are not as their URDF says, under computed torque: the model alone, the defaults of a
+node, and with a feedback inertia no observer and three of them.
 
     python benchmark/wrong_arms.py            the table of docs/tuning.md
     python benchmark/wrong_arms.py panda      one arm
@@ -119,7 +119,9 @@ class Case:
         lower = np.maximum(self.model.lower, -2.0)
         upper = np.minimum(self.model.upper, 2.0)
         self.start = 0.6 * lower + 0.4 * upper
-        self.amplitude = np.minimum(0.4, 0.3 * (upper - lower))
+        frequencies = 2.0 * np.pi * np.linspace(0.23, 0.45, self.model.nv)
+        slow = 0.3 * self.model.velocity_limit / frequencies
+        self.amplitude = np.minimum(np.minimum(0.4, slow), 0.3 * (upper - lower))
 
     def desired(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sines of 0.23 to 0.45 Hz that begin smoothly."""
@@ -224,9 +226,11 @@ class Adaptive:
         return np.clip(Y @ self.change, -self.bound, self.bound)
 
 
+ALONE = "model alone", "defaults"  # forms without the feedback inertia of the others
 FORMS: dict[str, Callable[[Case], object] | None] = {
-    "none": None,
+    "model alone": None,
     "defaults": None,
+    "none": None,
     "momentum": None,
     "acceleration": Acceleration,
     "adaptive": Adaptive,
@@ -242,7 +246,7 @@ def run(case: Case, wrong: Wrong, form: str, feedback_inertia: float) -> tuple[f
     settings = ControllerSettings(
         Gains(np.full(n, P), np.full(n, D), zero, zero, zero),
         safety=safety,
-        feedback_inertia=None if form == "defaults" else np.full(n, feedback_inertia),
+        feedback_inertia=None if form in ALONE else np.full(n, feedback_inertia),
         dead_time=PERIOD,
     )
     controller = Controller(model, settings)
@@ -285,7 +289,7 @@ def run(case: Case, wrong: Wrong, form: str, feedback_inertia: float) -> tuple[f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("arms", nargs="*", default=list(ARMS))
-    parser.add_argument("--feedback-inertia", type=float, default=0.1)
+    parser.add_argument("--feedback-inertia", type=float, default=0.1, help="without ALONE")
     given = parser.parse_args()
     for name in given.arms:
         joints = [each for each in load(name).joint_names if re.fullmatch(ARMS[name], each)]

@@ -307,7 +307,7 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("parameter-wrong", set_to(effort_limit_scale=2.0), "effort_limit_scale"),
     ("parameter-wrong", set_to(**{"gains.joint3.p": None}), "gains.joint3.p"),
     ("parameter-wrong", set_to(joint_state_gap=0.2), "joint_state_timeout"),
-    ("parameter-wrong", set_to(feedback_inertia__joint3=-1.0), "feedback_inertia.joint3"),
+    ("parameter-wrong", set_to(feedback_inertia__joint3=-2.0), "feedback_inertia.joint3"),
     ("parameter-unknown", set_to(contol_law="pd"), "contol_law"),
     ("parameter-of-other-joint", set_to(gains__finger__p=1.0), "`joints` lacks finger"),
     ("parameters-differ", OTHER_FILE, "gains.joint1.p (400 runs, 100.0 in the file)"),

@@ -33,6 +33,7 @@ from trajectory_bench import (
 )
 from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
 
+from rnea_control.control.controller_state import TERMS
 from rnea_control.ros.conventions import NEWEST
 
 DOMAIN = 91
@@ -370,8 +371,7 @@ def test_terms_add_up_to_the_commanded_torque(bench: TrajectoryBench) -> None:
     bench.run(0.3)
     stamp = round(bench.now * 1e9)
     bench.wait(lambda: messages and Time.from_msg(messages[-1].header.stamp).nanoseconds == stamp)
-    names = ["gravity", "coriolis", "inertia", "friction", "feedback", "external"]
-    assert messages[-1].name == [f"{joint}/{name}" for joint in JOINTS for name in names]
+    assert messages[-1].name == [f"{joint}/{term}" for joint in JOINTS for term in TERMS]
     terms = np.array(messages[-1].effort).reshape(2, -1)
     np.testing.assert_allclose(terms.sum(axis=1), bench.arm.node.torque, atol=1e-12)
     np.testing.assert_allclose(terms[:, 0], gravity_torque(bench.arm.q[-1]), atol=1e-9)
