@@ -294,18 +294,27 @@ def peak_efforts(
     end, effort_limit = trajectory.end_time, settings.effort_limit(model)
     interval = max(SAMPLE_TIME, (end - begin) / MOST_SAMPLES)
     friction = model.friction_parameters * settings.friction_compensation
-    robot = model.bodies, ws.memory, friction, effort_limit
-    path = starts, coefficients, float(begin), end, interval
-    without_gravity = settings.hardware_compensates_gravity
     sample, worst = Sample.zeros(model.nv), Worst()
     worst.time = begin
     # Friction may be holding a joint back: run slower, a sample that was within its limits may
     # leave them. So all samples are checked again, until the speed suits all of them.
     speed = 1.0
     for _ in range(_PASSES):
-        before, speed = (
+        before = speed
+        speed = _find_peak(
+            model.bodies,
+            ws.memory,
+            friction,
+            effort_limit,
+            starts,
+            coefficients,
+            float(begin),
+            end,
+            interval,
+            settings.hardware_compensates_gravity,
             speed,
-            _find_peak(*robot, *path, without_gravity, speed, sample, worst.array),
+            sample,
+            worst.array,
         )
         if speed == 0.0 or speed >= before * (1.0 - ROUNDING):
             break
