@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rnea_control.control import Trajectory, Waypoint, Waypoints
-from rnea_control.control.trajectory import EFFORT, from_the_old, segments, spliced
+from rnea_control.control.trajectory import EFFORT, segments, spliced
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.model import RobotModel
 
@@ -28,7 +28,8 @@ def then(
 ) -> Trajectory:
     """The old trajectory until `begin`, then through these waypoints."""
     continuous = np.zeros(old.nv) if continuous is None else continuous
-    joined, turns = from_the_old(old, begin, Waypoints.of(points, old.nv), continuous)
+    ahead = Waypoints.of(points, old.nv)
+    joined, turns = ahead.led_by(begin, old.sampled(begin), continuous)
     return spliced(old, now, turns, joined)
 
 

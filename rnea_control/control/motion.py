@@ -42,6 +42,12 @@ DEFAULT = 0.0  # value of a JointTolerance that means the default
 NO_TOLERANCE = -1.0  # value of a JointTolerance that means no tolerance
 
 
+def end_slack(model: RobotModel) -> FloatArray:
+    """Distance of each joint from its goal that is not reported, shape (nv,), [rad] or [m]."""
+    slides = np.array([kind == "prismatic" for kind in model.joint_types])
+    return np.where(slides, END_SLIDING_SLACK, END_SLACK)
+
+
 class ToleranceRows(Rows):
     """Tolerances of a motion for the control step; infinity is no tolerance."""
 

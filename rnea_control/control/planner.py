@@ -16,18 +16,11 @@ import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control.laws import ControlLaw
-from rnea_control.control.motion import Motion, MotionRequest
-from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
-from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
+from rnea_control.control.motion import Motion, MotionRequest, end_slack
+from rnea_control.control.settings import ControllerSettings, ExcessiveEffort
+from rnea_control.control.trajectory import Trajectory, merged, rest, spliced
 from rnea_control.control.trajectory_limits import EffortPeak, check_limits, peak_efforts
-from rnea_control.control.waypoints import (
-    ACCELERATION,
-    AT_REST,
-    POSITION,
-    VELOCITY,
-    Waypoints,
-    whole_turns,
-)
+from rnea_control.control.waypoints import POSITION, Waypoints
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryLimitsError, TrajectoryModeError
 from rnea_control.model import RobotModel
@@ -36,7 +29,6 @@ JUST_PASSED = 0.1  # age of a start up to which the start was meant to be now [s
 # Scaling below which a moving arm counts as at rest, as its velocity by trajectory time would be
 # very large.
 SLOWEST_SCALING = 0.01
-SHORTEST_SETTLING = 0.2  # least time to settle after a trajectory that ends in motion [s]
 CATCHING_UP = 1.5  # speed at which the arm joins a late stream, relative to the stream's points
 EFFORT_TOLERANCE = 5e-6  # accuracy of slowing down to the effort limits, as a part of them
 MOST_ROUNDS = 30  # rounds of slowing down, at most
@@ -152,15 +144,17 @@ class Planner:
         if request.start is not None:
             start = at.trajectory_time(request.start)
         begin = max(start, earliest)
-        if self._is_there(points, at, begin, tolerances.goal_position):
-            # The goal is reached in the first state that is within its tolerances.
-            motion = Motion(request, begin, begin + points.times, points.joints, "")
-            return Plan(at.trajectory, motion, begin, at.revision)
-        ahead = points.ahead(request.start, start, begin, at.s)
         old = at.trajectory
         astray = np.abs(at.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
             old = at.measured(points.joints, astray, model.velocity_limit)
+        # A goal where the arm rests already is reached in the first state within its tolerances.
+        slack = np.minimum(tolerances.goal_position, end_slack(model))
+        stays = points.stay_at(at.position, slack, model.continuous)
+        if stays and begin >= at.trajectory.end_time:
+            motion = Motion(request, begin, begin + points.times, points.joints, "")
+            return Plan(at.trajectory, motion, begin, at.revision)
+        ahead = points.ahead(request.start, start, begin, at.s)
         # A message of which no point has passed is in time: all its points are met.
         if request.is_stream and len(ahead) < len(points) and points.has[POSITION].all():
             most = CATCHING_UP * points.fastest()
@@ -192,20 +186,6 @@ class Planner:
         times[len(times) - len(ahead) :] = chosen.times
         motion = Motion(request, start, times, points.joints, note)
         return Plan(chosen.trajectory, motion, begin, at.revision)
-
-    def _is_there(
-        self, points: Waypoints, at: Situation, begin: float, tolerance: FloatArray
-    ) -> bool:
-        """True if the request is a single waypoint at time 0, and the arm rests there already at
-        `begin`, [s]: within the goal tolerance and END_SLACK. Such a goal needs no motion."""
-        if len(points) != 1 or points.times[0] != 0.0 or not points.has[POSITION, 0]:
-            return False
-        if begin < at.trajectory.end_time or np.abs(points.velocities[0]).max() > AT_REST:
-            return False
-        slack = self._settings.rows(self._model).end_slack
-        away = points.positions[0] - at.position
-        away = np.abs(away - whole_turns(away, self._model.continuous)) * points.joints
-        return bool((away <= np.minimum(tolerance, slack)).all())
 
     def _slowed(
         self, attempt: Callable[[float], _Attempt], fast: _Attempt, start: float
@@ -250,14 +230,14 @@ class Planner:
         waypoints ahead; `start`: the zero of the times in errors, [s]."""
         model, rules = self._model, self._rules
         smooth = rules.upsample_positions and ahead.has_only_positions
-        points, turns = from_the_old(old, begin, ahead, model.continuous)
+        points, turns = ahead.led_by(begin, old.sampled(begin), model.continuous)
         # The next message of a stream comes before this message ends, or the arm settles there.
         moving_end = rules.allow_moving_end or is_stream
         points[1:].check_positions_and_end(start, model, moving_end)
 
         def joined(at_rest: bool) -> Trajectory:
-            used = _settling(points.upsampled(at_rest) if smooth else points, rules)
-            trajectory = spliced(old, now, turns, used)
+            used = points.upsampled(at_rest) if smooth else points
+            trajectory = spliced(old, now, turns, used.settled(rules.max_deceleration))
             check_limits(trajectory, begin, start, model)
             return trajectory
 
@@ -265,16 +245,3 @@ class Planner:
             with suppress(TrajectoryError):  # with an end at rest it may be within the limits
                 return joined(at_rest=False)
         return joined(at_rest=True)
-
-
-def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:
-    """The waypoints, with a return to the last one to rest there if the arm moves on."""
-    speed = np.abs(points.velocities[-1]) * points.has[VELOCITY, -1]
-    if speed.max() <= AT_REST:
-        points.fields[VELOCITY, -1] = 0.0
-        return points
-    # A cubic back to the same place brakes with 4 v / T at most, a quintic with 3.94 v / T.
-    time = max(SHORTEST_SETTLING, float((4.0 * speed / rules.max_deceleration).max()))
-    last = points.fields[:, -1].copy()
-    last[VELOCITY] = last[ACCELERATION] = 0.0
-    return points.inserted(len(points), float(points.times[-1]) + time, last)

@@ -19,7 +19,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.laws import JOINT_LAWS, TASK_LAWS, ControlLaw
-from rnea_control.control.motion import END_SLACK, END_SLIDING_SLACK, Tolerances
+from rnea_control.control.motion import Tolerances, end_slack
 from rnea_control.control.own_law import OwnLaw
 from rnea_control.control.references import Reference
 from rnea_control.dynamics import Workspace, crba, gravity
@@ -343,7 +343,7 @@ class ControllerSettings(Settings):
         error = rows.max_position_error
         error[:] = np.where(np.isnan(error), default, error)
         rows.reference_speed = speed = reference_speed(model)
-        rows.end_slack = np.where(slides, END_SLIDING_SLACK, END_SLACK)
+        rows.end_slack = end_slack(model)
         if math.isnan(rows.max_driving_power):
             rated = float(np.where(np.isfinite(limit), limit, 0.0) @ speed)
             rows.max_driving_power = DEFAULT_POWER_SHARE * rated or math.inf

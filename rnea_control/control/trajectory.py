@@ -31,7 +31,7 @@ import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray, Matrices, Vector
 from rnea_control.control.layout import Arm, Desired, State
-from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints, whole_turns
+from rnea_control.control.waypoints import ACCELERATION, VELOCITY, Waypoints
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
 from rnea_control.jit.linking import array_at
@@ -146,31 +146,6 @@ def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:
     new[:, :, :n] = np.einsum("mji,mik->mjk", coefficients[:, :, :n], move)
     new[:, :, EFFORT] += time[:, None] * coefficients[:, :, EFFORT + 1]
     return new
-
-
-def from_the_old(
-    old: Trajectory, begin: float, ahead: Waypoints, continuous: FloatArray
-) -> tuple[Waypoints, FloatArray]:
-    """The waypoints ahead with all positions, led by the state of the old trajectory at `begin`;
-    and whole turns by which that state is shifted, shape (nv,), [rad].
-
-    Args:
-        old: the trajectory followed so far.
-        begin: time when the new trajectory takes over, [s].
-        ahead: waypoints after `begin`.
-        continuous: 1 for each continuous joint, else 0, shape (nv,): these joints go the shortest
-            way to the first waypoint.
-    """
-    points = ahead.inserted(0, begin, old.sampled(begin) * ahead.joints).integrated()
-    # Integrated positions continue from the start: only given positions may be some turns away.
-    given = np.flatnonzero(ahead.has[POSITION])
-    turns = np.zeros(old.nv)
-    if given.size:
-        first = int(given[0]) + 1
-        away = points.positions[first] - points.positions[first - 1]
-        turns = whole_turns(away, continuous) * ahead.joints
-        points.positions[:first] += turns
-    return points, turns
 
 
 def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -> Trajectory:

@@ -43,6 +43,7 @@ ACCELERATION = 2
 EFFORT = 3
 AT_REST = 1.2e-7  # speed of rest, at most, as in joint_trajectory_controller [rad/s] or [m/s]
 START_DISTANCE = 0.1  # largest distance of the arm from a first point at time 0 [rad] or [m]
+SHORTEST_SETTLING = 0.2  # least time to settle after a last point in motion [s]
 SHORTEST_SEGMENT = 1e-6  # shortest segment that does not drown in the rounding of its times [s]
 
 
@@ -210,6 +211,23 @@ class Waypoints:
             )
         return ahead
 
+    def stay_at(self, position: FloatArray, slack: FloatArray, continuous: FloatArray) -> bool:
+        """True if this is a single waypoint at rest and at time 0, within `slack` of a position.
+        Such a goal needs no motion.
+
+        Args:
+            position: position of the arm, shape (nv,), [rad] or [m].
+            slack: largest distances, shape (nv,), [rad] or [m].
+            continuous: 1 for each continuous joint, else 0.
+        """
+        if len(self) != 1 or self.times[0] != 0.0 or not self.has[POSITION, 0]:
+            return False
+        if np.abs(self.velocities[0]).max() > AT_REST:
+            return False
+        away = self.positions[0] - position
+        away = np.abs(away - whole_turns(away, continuous)) * self.joints
+        return bool((away <= slack).all())
+
     def fastest(self) -> FloatArray:
         """Largest speed of each joint at the waypoints and between them, shape (nv,), [rad/s] or
         [m/s]. All waypoints must have positions."""
@@ -327,6 +345,29 @@ class Waypoints:
             has[:ACCELERATION, i] = True
         return replace(self, fields=np.stack([p, v, a, self.fields[3]]), has=has)
 
+    def led_by(
+        self, time: float, state: FloatArray, continuous: FloatArray
+    ) -> tuple[Waypoints, FloatArray]:
+        """The waypoints with all positions, led by the state in which the arm leaves for them; and
+        whole turns by which that state is shifted, shape (nv,), [rad].
+
+        Args:
+            time: time of the state, [s].
+            state: position, velocity, acceleration and effort, shape (4, nv).
+            continuous: 1 for each continuous joint, else 0, shape (nv,): these joints go the
+                shortest way to the first waypoint.
+        """
+        points = self.inserted(0, time, state * self.joints).integrated()
+        # Integrated positions continue from the start: only given positions may be turns away.
+        given = np.flatnonzero(self.has[POSITION])
+        turns = np.zeros(self.nv)
+        if given.size:
+            first = int(given[0]) + 1
+            away = points.positions[first] - points.positions[first - 1]
+            turns = whole_turns(away, continuous) * self.joints
+            points.positions[:first] += turns
+        return points, turns
+
     def upsampled(self, at_rest: bool) -> Waypoints:
         """The waypoints with the velocities and accelerations of the smooth motion. All must have
         positions, the first one all fields. `at_rest`: True if the motion ends at rest, False if it
@@ -335,6 +376,19 @@ class Waypoints:
         _solve(self.times, fields, at_rest, np.zeros(len(self)))
         has[VELOCITY : ACCELERATION + 1] = True
         return replace(self, fields=fields, has=has)
+
+    def settled(self, max_deceleration: FloatArray) -> Waypoints:
+        """The waypoints, with a return to the last one to rest there if the arm moves on;
+        `max_deceleration`: shape (nv,), [rad/s^2] or [m/s^2]."""
+        speed = np.abs(self.velocities[-1]) * self.has[VELOCITY, -1]
+        if speed.max() <= AT_REST:
+            self.fields[VELOCITY, -1] = 0.0
+            return self
+        # A cubic back to the same place brakes with 4 v / T at most, a quintic with 3.94 v / T.
+        time = max(SHORTEST_SETTLING, float((4.0 * speed / max_deceleration).max()))
+        last = self.fields[:, -1].copy()
+        last[VELOCITY] = last[ACCELERATION] = 0.0
+        return self.inserted(len(self), float(self.times[-1]) + time, last)
 
 
 def whole_turns(way: FloatArray, continuous: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import Trajectory, Waypoint, Waypoints
-from rnea_control.control.trajectory import from_the_old, spliced
+from rnea_control.control.trajectory import spliced
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
@@ -183,7 +183,7 @@ def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypo
 def motion(model: RobotModel, start: FloatArray, waypoints: list[Waypoint]) -> Trajectory:
     """Trajectory of the controller for waypoints received while it holds the start position."""
     hold, ahead = Trajectory.hold(0.0, start), Waypoints.of(waypoints, model.nv)
-    points, turns = from_the_old(hold, 0.0, ahead, model.continuous)
+    points, turns = ahead.led_by(0.0, hold.sampled(0.0), model.continuous)
     return spliced(hold, 0.0, turns, points)
 
 
