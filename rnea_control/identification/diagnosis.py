@@ -22,22 +22,19 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.hypotheses import hypotheses
 from rnea_control.identification.hypotheses.clocks import DELAY
-from rnea_control.identification.hypotheses.hypothesis import Doubt, Recorded, Signal
+from rnea_control.identification.hypotheses.hypothesis import Recorded, Signal
 from rnea_control.identification.least_squares import Delay, delay_of, late
 from rnea_control.identification.model_differences import model_differences
 from rnea_control.identification.motion import Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
-from rnea_control.identification.reading import Fit
 from rnea_control.identification.readings import search
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.torque_evidence import TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.plausibility.causes import UNKNOWN, Contribution, effort_words, told
+from rnea_control.plausibility.causes import Contribution, told
 
 AT_NOISE = 1.2  # largest residual of a joint with nothing to explain, over its noise
 SMALL = 0.1  # smallest reported torque of a cause, as a fraction of a joint's residual
-LEFT = 0.5  # residual of unexplained efforts, as a fraction of the efforts
-LEFT_OF_LIMIT = 0.05  # residual of unexplained efforts, as a fraction of the effort limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +74,7 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
         IdentificationError: no link that moves has a mass.
     """
     signals = (hypothesis.signal(model, motion) for hypothesis in hypotheses(Signal))
-    recorded = [each for each in signals if each.joints]
+    shown = [each for each in signals if each.joints]
     enough = enough_of(motion)  # some ranges of a long motion are enough
     motion = motion.take(enough).delayed(delay or 0.0)
     noise = measurement_noise(motion)
@@ -86,7 +83,7 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     squares = np.sum(error**2, axis=0, where=motion.counts)
     rms = np.sqrt(squares / np.maximum(motion.counts.sum(axis=0), 1))
     if (rms <= AT_NOISE * noise).all() or not motion.counts.any():
-        return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
+        return Diagnosis(rms, rms, noise, torque, None, tuple(shown), "")
     robot, found_delay, aligned = identified_robot(model), None, motion
     if delay is None:
         base = base_parameters(model)
@@ -96,19 +93,12 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     if found_delay and found_delay.is_significant:
         aligned = motion.delayed(found_delay.seconds)
     evidence = TorqueEvidence(model, robot, aligned)
-    numbers = Recorded(model, motion, noise, evidence.gravity_ratio())
-    readings = search(evidence)
-    best, lies = readings.best, [*readings.causes]
-    named = {name for each in lies for name in each.joints}
-    for doubt in (hypothesis.doubt(numbers) for hypothesis in hypotheses(Doubt)):
-        if doubt.joints and named.isdisjoint(doubt.joints):
-            lies.append(doubt)
-    unexplained = _unexplained(evidence, best, noise, not lies)
-    if unexplained.joints and not recorded:
-        lies.insert(0, unexplained)
+    recorded = Recorded(model, motion, noise, evidence.gravity_ratio(), tuple(shown))
+    readings = search(evidence, recorded)
+    best, lies = readings.best, (*shown, *readings.causes)
     least_told = SMALL * np.maximum(rms, noise)
     parts, excess = model_differences(evidence, best, least_told)
-    if found_delay and aligned is not motion and not lies and not recorded:
+    if found_delay and aligned is not motion and not lies:
         before = TorqueEvidence(model, robot, motion)
         undelayed = before.fit(before.as_described).variance
         own = float(evidence.independent @ (undelayed / best.variance - 1.0))
@@ -117,18 +107,5 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
         parts.append(told(DELAY, model, none, part=part, what=what))
     parts.sort(key=lambda each: each.part or 0.0, reverse=True)
     left = np.sqrt(best.variance + evidence.rough)
-    causes = (*recorded, *lies, *parts)
+    causes = (*lies, *parts)
     return Diagnosis(rms, left, noise, torque, found_delay, causes, readings.question)
-
-
-def _unexplained(
-    evidence: TorqueEvidence, best: Fit, noise: FloatArray, alone: bool
-) -> Contribution:
-    """Cause: joints whose efforts nothing explains. If another cause was found, it is reported only
-    for most joints, as the other cause is then chance."""
-    model, left = evidence.model, np.sqrt(best.variance)
-    strength = np.sqrt(evidence.spread[best.reading.order])
-    large = (left > 3.0 * noise) & (left > LEFT * strength)
-    large &= large.mean() > 0.5 or alone
-    large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
-    return told(UNKNOWN, model, large, lambda j: f"({effort_words(model, j, left)})")

@@ -58,12 +58,13 @@ class Signal(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """Numbers about a recording for `Doubt`."""
+    """Numbers about a recording for `Doubt`, and its defects that show without a model."""
 
     model: RobotModel
     motion: Motion
     noise: FloatArray  # standard deviation of each effort's noise, shape (nv,)
     gravity_ratio: tuple[int, float, float]  # see `TorqueEvidence.gravity_ratio`
+    shown: tuple[Contribution, ...]  # causes that show without a model
 
 
 class Doubt(ABC):
