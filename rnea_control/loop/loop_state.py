@@ -1,4 +1,24 @@
-"""State of a loop that its machine code (native_loop.py) and Python share."""
+"""State of a loop that its machine code (native_loop.py) and Python share.
+
+AArch64 lets another thread see writes in another order than they were made. Data of more than one
+word are therefore between fences (`fence` and `barrier` of jit/linking.py, `dmb ish` on AArch64);
+a word of eight bytes is read and written in one piece. Writers and readers:
+
+- All that a tick changes. `run`: `sequence` becomes odd, fence, the rows, fence, `sequence` becomes
+  even. `consistent`: `sequence`, fence, the rows, fence, `sequence`; again unless it was even and
+  is the same.
+- A request and its results. `post`: the box, fence, `request`. `run`: `request`, the fence of
+  `_begin`, the box, the results, the fence of `_end`, `request`. `post`: `request`, fence, results.
+- Emergency stops. `_hear_stop`: a row, fence, `stops_received`. `ControlLoop.attend`:
+  `stops_received`, fence, the rows up to it.
+- The arrays as a whole, when machine code ends. `run_natively`: fence, `runs`. `ArmLoop.paused`:
+  `runs`, fence. `runs` is set with the lock held that `paused` holds.
+- Flags and counts of one word, such as `interruptions`, `hangs`, `attended_at`, `ticks` and
+  histograms: no other memory goes with them.
+
+`AppliedTorque` (loop_records.py) has no fence: a row that is just being written is at worst not
+found.
+"""
 
 from __future__ import annotations
 
