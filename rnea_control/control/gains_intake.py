@@ -9,7 +9,7 @@ from __future__ import annotations
 from rnea_control.array_types import Matrix
 from rnea_control.control.feedback import shortest_way
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.references import FEEDBACK_GAINS, is_of_gains
+from rnea_control.control.references import begun_by
 from rnea_control.control.robot import robot_of
 from rnea_control.control.step import StepArrays, begin_stream
 from rnea_control.control.stream_intake import (
@@ -64,9 +64,10 @@ def take_gains(
     if result == TAKEN and _distant_joint(intake, settings, state, targets):
         result = TOO_FAR
     if result == TAKEN:
-        begins = not is_of_gains(state)
+        reference = begun_by(kind)
+        begins = int(state.reference) != reference
         if begins:
-            begin_stream(arrays, FEEDBACK_GAINS, t)
+            begin_stream(arrays, reference, t)
         note_target(intake, arrays, begins, t, age)
         in_force = robot_of(arm, nv).gains
         for i in range(nv):

@@ -36,7 +36,6 @@ from rnea_control.control.references import (
     HAND,
     Reference,
     is_guided,
-    is_of_gains,
     is_of_task,
     moves_joints,
 )
@@ -162,13 +161,24 @@ _HOLD_IN_PLACE = (
     ControlLaw.task_computed_torque,
 )
 JOINT_LAWS = tuple(law for law in ControlLaw if not law.references[0].is_stream)
-TASK_LAWS = tuple(law for law in ControlLaw if law.references[-1].of_task)
+TASK_LAWS = tuple(law for law in ControlLaw if Reference.pose_stream in law.references)
+
+
+def _own_law(reference: Reference) -> ControlLaw | None:
+    """The only law that follows a reference; None if the settings choose one of several."""
+    laws = [law for law in ControlLaw if reference in law.references]
+    return laws[0] if len(laws) == 1 else None
+
+
+# Laws of the references that a single law follows.
+OWN_LAWS = {each: law for each in Reference if (law := _own_law(each)) is not None}
 
 # The rows for kernels, by the numbers of the laws.
 _RESTING_REFERENCE = tuple(int(law.references[0]) for law in ControlLaw)
 _USES_MODEL = tuple(law.model is not Model.none for law in ControlLaw)
 _FEEDS_BACK_ACCELERATION = tuple(law.feeds_back_acceleration for law in ControlLaw)
-_YIELDS = tuple(law in TASK_LAWS for law in ControlLaw)
+_YIELDS = tuple(any(each.of_task for each in law.references) for law in ControlLaw)
+_OWN_LAW = tuple(int(OWN_LAWS.get(each, -1)) for each in Reference)
 _COMPENSATES = tuple(law in _HOLD_IN_PLACE for law in ControlLaw)
 _COMPUTED_TORQUE = int(ControlLaw.computed_torque)
 _FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
@@ -193,13 +203,14 @@ def law_in_force(settings: Settings, state: State) -> int:
     """Number of the law in force, which is that of the reference in force.
 
     References of joints have the `control_law` of the settings, which is computed_torque while the
-    arm is braced, and while a hand guides an arm that yields.
-    A reference with a law of its own is a case here, with its field of `Settings`.
+    arm is braced, and while a hand guides an arm that yields. References of task space have the
+    `task_law` of the settings. A reference that a single law follows has this law.
     """
+    own = _OWN_LAW[int(state.reference)]
+    if own >= 0:
+        return own
     if is_of_task(state):
         return int(settings.task_law)
-    if is_of_gains(state):
-        return _LINEAR_FEEDBACK
     law = int(settings.joint_law)
     return _COMPUTED_TORQUE if _YIELDS[law] and is_guided(state) else law
 

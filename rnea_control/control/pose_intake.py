@@ -12,7 +12,7 @@ from rnea_control.array_types import Vector
 from rnea_control.control.joint_stream import LONGEST_SPAN
 from rnea_control.control.layout import Settings, State
 from rnea_control.control.pose_stream import begin_poses
-from rnea_control.control.references import POSE_STREAM, is_of_task
+from rnea_control.control.references import begun_by
 from rnea_control.control.robot import Robot, robot_of
 from rnea_control.control.step import StepArrays, begin_stream
 from rnea_control.control.stream_intake import (
@@ -164,12 +164,13 @@ def take_tip_message(
     arm, state = arrays.arm[0], arrays.state
     settings = arrays.settings[arm.braced]
     result = admit(intake, arrays, decoded, kind, publisher, t, stamp, may_begin)
-    if result == TAKEN and not (arm.takes_poses or is_of_task(state)):
+    reference = begun_by(kind)
+    begins = int(state.reference) != reference
+    if result == TAKEN and begins and not arm.takes_poses:
         result = SHAKES
     if result == TAKEN:
         robot = robot_of(arm, state.shape[1])
         into_root(robot, state, frame, target, is_twist)
-        begins = not is_of_task(state)
         if begins:
             find_pose(robot, settings, state.last_position, state.pose)
         pose = state.pose if begins else state.desired_pose
@@ -177,7 +178,7 @@ def take_tip_message(
             result = TOO_FAR
         else:
             if begins:
-                begin_stream(arrays, POSE_STREAM, t)
+                begin_stream(arrays, reference, t)
                 begin_poses(robot, settings, state, t)
             at, stamped = note_target(intake, arrays, begins, t, age)
             if is_twist:

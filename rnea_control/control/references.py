@@ -1,7 +1,8 @@
-"""References: the motion that the arm is to follow.
+"""References: the motion that the arm is to follow, and the messages that give its targets.
 
 A reference is a row of one table, and a function that fills in the desired motion at each step;
-`desired_motion` calls the function of the reference in force. All other code asks the row.
+`desired_motion` calls the function of the reference in force. All other code asks the row. A topic
+of targets is a row of `TargetKind`.
 
 Each reference has a law of its own, see `law_in_force` in laws.py. When the law changes, with the
 reference or in the settings, the torque of the law before fades out over `blend_time`.
@@ -62,6 +63,68 @@ _MOVES_JOINTS = tuple(reference.moves_joints for reference in Reference)
 _OF_TASK = tuple(reference.of_task for reference in Reference)
 _HAS_PATH = tuple(reference.has_path for reference in Reference)
 TRAJECTORY, HAND, JOINT_STREAM, POSE_STREAM, FEEDBACK_GAINS = map(int, Reference)
+
+
+class Form(IntEnum):
+    """Forms of messages with targets; other_inputs.py decodes each."""
+
+    joints = 0  # a JointState
+    positions = 1  # a Float64MultiArray with the positions of all joints
+    jog = 2  # a JointJog
+    pose = 3  # a PoseStamped of the tip
+    twist = 4  # a TwistStamped of the tip
+    stiffness = 5  # a Float64MultiArray with the stiffness of the tip
+    wrench = 6  # a WrenchStamped that the tip exerts
+    gains = 7  # a Control with a planner's gains
+
+
+FIRST_TARGET = 3  # number of the first kind of targets; other_inputs.py has the kinds before
+
+
+class TargetKind(IntEnum):
+    """Kinds of messages with targets; each has its topic in node/interfaces.py.
+
+    Attributes:
+        form: form of the message.
+        reference: reference that the targets begin; None if they only change the motion that a
+            reference has begun.
+    """
+
+    target_joint = Form.joints, Reference.joint_stream
+    positions = Form.positions, Reference.joint_stream
+    jog = Form.jog, Reference.joint_stream
+    target_pose = Form.pose, Reference.pose_stream
+    twist = Form.twist, Reference.pose_stream
+    target_stiffness = Form.stiffness, None
+    target_wrench = Form.wrench, None
+    control = Form.gains, Reference.feedback_gains
+
+    form: Form
+    reference: Reference | None
+
+    def __new__(cls, *row: Any) -> TargetKind:
+        number = FIRST_TARGET + len(cls.__members__)
+        kind = int.__new__(cls, number)
+        kind._value_ = number
+        kind.form, kind.reference = row
+        return kind
+
+
+# The rows for kernels, by the numbers of the kinds from FIRST_TARGET on.
+_FORM = tuple(int(kind.form) for kind in TargetKind)
+_BEGINS = tuple(-1 if kind.reference is None else int(kind.reference) for kind in TargetKind)
+
+
+@inlined
+def form_of(kind: int) -> int:
+    """Number of the form of a kind of targets."""
+    return _FORM[kind - FIRST_TARGET]
+
+
+@inlined
+def begun_by(kind: int) -> int:
+    """Number of the reference that a kind of targets begins; -1 for none."""
+    return _BEGINS[kind - FIRST_TARGET]
 
 
 @inlined

@@ -18,7 +18,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.control.laws import JOINT_LAWS, TASK_LAWS, ControlLaw
+from rnea_control.control.laws import JOINT_LAWS, OWN_LAWS, TASK_LAWS, ControlLaw
 from rnea_control.control.motion import Tolerances, end_slack
 from rnea_control.control.own_law import OwnLaw
 from rnea_control.control.references import Reference
@@ -219,10 +219,10 @@ class ControllerSettings(Settings):
 
     def law_of(self, reference: Reference) -> ControlLaw:
         """Law that follows a reference; see `law_in_force` in laws.py."""
+        if reference in OWN_LAWS:
+            return OWN_LAWS[reference]
         if reference.of_task:
             return self.task_law
-        if reference is Reference.feedback_gains:
-            return ControlLaw.linear_feedback
         if reference is Reference.hand and self.control_law in TASK_LAWS:
             return ControlLaw.computed_torque
         return self.control_law

@@ -14,7 +14,7 @@ from rnea_control.array_types import RecordArray, Vector
 from rnea_control.control.feedback import shortest_way
 from rnea_control.control.joint_stream import LONGEST_SPAN, carried
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.references import JOINT_STREAM, is_streamed
+from rnea_control.control.references import begun_by, is_streamed
 from rnea_control.control.step import StepArrays, begin_stream
 from rnea_control.jit.inlining import inlined
 from rnea_control.jit.kernel import kernel
@@ -50,7 +50,7 @@ class StreamIntake(Record):
     heard_at: float = -math.inf  # time of its last message, also of a refused one
     stamp: float = math.nan  # stamp of its last targets
     period: float = 0.0  # average distance of its targets; 0 until it is known
-    kind: int = 0  # kind of its messages, see other_inputs.py
+    kind: int = 0  # kind of its messages, a `TargetKind`
 
     # For diagnostics and the log.
     taken: int = 0
@@ -190,11 +190,18 @@ def _jog(settings: Settings, state: State, targets: Targets, j: int, t: float) -
 
 @inlined
 def take(
-    intake: StreamIntake, arrays: StepArrays, targets: Targets, is_jog: bool, t: float, age: float
+    intake: StreamIntake,
+    arrays: StepArrays,
+    targets: Targets,
+    reference: int,
+    is_jog: bool,
+    t: float,
+    age: float,
 ) -> int:
     """Follows the targets of a message, which are finite or missing.
 
     Args:
+        reference: number of the reference that they begin.
         t: time of the arrival [s].
         age: age of the message by its stamp [s]; NaN if its stamp tells none.
 
@@ -205,9 +212,9 @@ def take(
     settings = arrays.settings[arm.braced]
     if not is_jog and _distant_joint(intake, settings, state, targets):
         return TOO_FAR
-    begins = int(state.reference) != JOINT_STREAM
+    begins = int(state.reference) != reference
     if begins:
-        begin_stream(arrays, JOINT_STREAM, t)
+        begin_stream(arrays, reference, t)
     at, stamped = note_target(intake, arrays, begins, t, age)
     for j in range(state.shape[1]):
         if is_jog:
@@ -273,7 +280,7 @@ def take_message(
     """Takes a message that was `decoded` with this result; returns whether its targets count.
 
     Args:
-        kind: kind of the message, see other_inputs.py.
+        kind: kind of the message, a `TargetKind`.
         is_jog: True if its targets are steps and velocities.
         publisher: its GID, in two words.
         t: time of the arrival [s].
@@ -283,7 +290,7 @@ def take_message(
     """
     result = admit(intake, arrays, decoded, kind, publisher, t, stamp, may_begin)
     if result == TAKEN:
-        result = take(intake, arrays, targets, is_jog, t, age)
+        result = take(intake, arrays, targets, begun_by(kind), is_jog, t, age)
     note(intake, result)
     return result
 

@@ -21,6 +21,7 @@ from rnea_control.control.laws import TASK_LAWS, ControlLaw
 from rnea_control.control.miswiring import NONE, explain
 from rnea_control.control.mode import Event, Machine, Mode
 from rnea_control.control.motion import Ending
+from rnea_control.control.references import Reference
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TorqueError
@@ -444,7 +445,9 @@ class Supervisor(Machine):
         if self.state_period.is_known:
             rows = self.controller.arrays.settings[0]
             model, settings = self._in_force
-            self.tip_objection = self._excessive_task_gain(settings.task_law, model, settings, rows)
+            laws = [settings.law_of(each) for each in Reference if each.of_task]
+            objections = (self._excessive_task_gain(law, model, settings, rows) for law in laws)
+            self.tip_objection = next(filter(None, objections), "")
             self.controller.arm.most_tip_frequency = feasibility.largest_tip_frequency(
                 ControlLaw.cartesian_impedance,
                 settings,

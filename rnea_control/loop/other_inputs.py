@@ -20,7 +20,7 @@ from rnea_control.array_types import (
 from rnea_control.control.gains_intake import take_gains
 from rnea_control.control.pose_intake import take_tip_message
 from rnea_control.control.pose_settings_intake import take_posture, take_stiffness, take_wrench
-from rnea_control.control.references import is_of_task
+from rnea_control.control.references import Form, TargetKind, form_of, is_of_task
 from rnea_control.control.step import StepArrays
 from rnea_control.control.stream_intake import StreamIntake, Targets, take_message
 from rnea_control.jit.group import group
@@ -35,14 +35,24 @@ from rnea_control.messages import feedback_control, joint_targets, tip_targets
 STOP = 0  # emergency stops
 MODE = 1  # the sentinel's mode
 COMMAND = 2  # commands
-TARGET_JOINT = 3  # a JointState with targets
-POSITIONS = 4  # a Float64MultiArray with the positions of all joints
-JOG = 5  # a JointJog
-TARGET_POSE = 6  # a PoseStamped of the tip
-TWIST = 7  # a TwistStamped of the tip
-TARGET_STIFFNESS = 8  # a Float64MultiArray with the stiffness of the tip
-TARGET_WRENCH = 9  # a WrenchStamped that the tip exerts
-CONTROL = 10  # a Control with a planner's gains
+# Kinds with targets, the first one first.
+TARGET_JOINT = int(TargetKind.target_joint)
+POSITIONS = int(TargetKind.positions)
+JOG = int(TargetKind.jog)
+TARGET_POSE = int(TargetKind.target_pose)
+TWIST = int(TargetKind.twist)
+TARGET_STIFFNESS = int(TargetKind.target_stiffness)
+TARGET_WRENCH = int(TargetKind.target_wrench)
+CONTROL = int(TargetKind.control)
+# Forms of messages with targets.
+_JOINTS = int(Form.joints)
+_POSITIONS = int(Form.positions)
+_JOG = int(Form.jog)
+_POSE = int(Form.pose)
+_TWIST = int(Form.twist)
+_STIFFNESS = int(Form.stiffness)
+_WRENCH = int(Form.wrench)
+_GAINS = int(Form.gains)
 
 MOST_KINDS = 16  # subscriptions beside the joint states
 MOST_STOPS = 64  # emergency stops that are kept for Python
@@ -182,7 +192,7 @@ def _hear_beside_poses(
     """
     if kind == TARGET_JOINT:
         return take_posture(others.posture[0], arrays, others.targets, decoded, publisher, t)
-    if kind == TARGET_STIFFNESS:
+    if form_of(kind) == _STIFFNESS:
         of_message = others.tip, count, decoded, publisher, t
         return take_stiffness(others.stiffness[0], arrays, *of_message)
     return take_wrench(others.wrench[0], arrays, others.tip, frame, decoded, publisher, t)
@@ -203,7 +213,7 @@ def hear_targets(
     """Takes the targets of a message of a stream.
 
     Args:
-        kind: a kind of stream, from TARGET_JOINT on.
+        kind: a `TargetKind`.
         size: size of the message in `others.message` [bytes].
         publisher: its GID, in two words.
         clock: clock of the stamps [ns]; -1 in simulated time.
@@ -213,25 +223,25 @@ def hear_targets(
         A result of stream_intake.py.
     """
     message, names, ends = others.message, others.names, others.ends
-    stamp, frame, count = math.nan, 0, 0
-    if kind == POSITIONS:
+    stamp, frame, count, form = math.nan, 0, 0, form_of(kind)
+    if form == _POSITIONS:
         decoded = joint_targets.decode_positions(message, size, others.joints, others.bits)
-    elif kind == JOG:
+    elif form == _JOG:
         decoded, stamp = joint_targets.decode_jog(
             message, size, names, ends, others.joints, others.bits
         )
-    elif kind == TARGET_JOINT:
+    elif form == _JOINTS:
         decoded, stamp = joint_targets.decode_joint_state(
             message, size, names, ends, others.joints, others.bits
         )
-    elif kind == CONTROL:
+    elif form == _GAINS:
         decoded, stamp = feedback_control.decode_control(
             message, size, names, ends, others.joints, others.bits, others.gain_bits
         )
-    elif kind == TARGET_STIFFNESS:
+    elif form == _STIFFNESS:
         decoded, count = tip_targets.decode_stiffness(message, size, others.tip_bits)
     else:
-        count = tip_targets.POSE if kind == TARGET_POSE else tip_targets.SIX
+        count = tip_targets.POSE if form == _POSE else tip_targets.SIX
         decoded, stamp, frame = tip_targets.decode_tip(
             message, size, count, others.link_names, others.link_ends, others.tip, others.tip_bits
         )
@@ -243,7 +253,7 @@ def hear_targets(
     # An emergency stop that Python has not read sets no mode yet, and while the interpreter stands
     # still ~/hold is not served.
     may_begin = loop.stops_received == loop.stops_read and not loop.hangs
-    if kind in (TARGET_POSE, TWIST):
+    if form in (_POSE, _TWIST):
         return take_tip_message(
             others.stream[0],
             arrays,
@@ -251,14 +261,14 @@ def hear_targets(
             frame,
             decoded,
             kind,
-            kind == TWIST,
+            form == _TWIST,
             publisher,
             t,
             stamp,
             present - stamp,
             may_begin,
         )
-    if kind == CONTROL:
+    if form == _GAINS:
         return take_gains(
             others.stream[0],
             arrays,
@@ -272,9 +282,7 @@ def hear_targets(
             present - stamp,
             may_begin,
         )
-    if kind in (TARGET_STIFFNESS, TARGET_WRENCH) or (
-        kind == TARGET_JOINT and is_of_task(arrays.state)
-    ):
+    if form in (_STIFFNESS, _WRENCH) or (kind == TARGET_JOINT and is_of_task(arrays.state)):
         return _hear_beside_poses(others, arrays, kind, decoded, count, frame, publisher, t)
     return take_message(
         others.stream[0],
@@ -282,7 +290,7 @@ def hear_targets(
         others.targets,
         decoded,
         kind,
-        kind == JOG,
+        form == _JOG,
         publisher,
         t,
         stamp,

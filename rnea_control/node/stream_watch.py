@@ -15,19 +15,11 @@ from rnea_control.loop import other_inputs
 from rnea_control.messages import feedback_control, joint_targets, tip_targets
 from rnea_control.model.robot_model import units
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.interfaces import INTERFACES, LoopInput
 
 REPEAT = 10.0  # time after which the same thing is logged again [s]
 # Topics by their kinds.
-TOPICS = {
-    other_inputs.TARGET_JOINT: "target_joint",
-    other_inputs.POSITIONS: "~/commands",
-    other_inputs.JOG: "~/delta_joint_cmds",
-    other_inputs.TARGET_POSE: "target_pose",
-    other_inputs.TWIST: "~/delta_twist_cmds",
-    other_inputs.TARGET_STIFFNESS: "target_stiffness",
-    other_inputs.TARGET_WRENCH: "target_wrench",
-    other_inputs.CONTROL: "control",
-}
+TOPICS = {row.kind: row.name for row in INTERFACES if isinstance(row, LoopInput)}
 REASONS = {
     joint_targets.WRONG_LENGTH: "the number of values differs from the number of joints",
     joint_targets.UNKNOWN_JOINT: "it names a joint that is not in `joints`, or one twice",
