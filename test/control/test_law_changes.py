@@ -12,6 +12,8 @@ from controllers import ARM, JOINT_SPACE
 from supervised_arm import START, SupervisedArm, stiff_gains
 
 from rnea_control.control import ControlLaw, Mode
+from rnea_control.control.laws import JOINT_LAWS, TASK_LAWS, law_in_force
+from rnea_control.control.layout import Settings, State
 from rnea_control.control.references import Reference
 
 BLEND_TIME = 0.2
@@ -108,3 +110,16 @@ def test_hand_goes_on_guiding_under_another_law_that_follows_trajectories() -> N
     change(arm, ControlLaw.pd_gravity)
     arm.run(0.1)
     assert arm.mode is Mode.GRAVITY_COMPENSATION and arm.controller.guided
+
+
+@pytest.mark.parametrize("law", JOINT_LAWS)
+@pytest.mark.parametrize("task_law", TASK_LAWS)
+def test_kernels_and_settings_agree_about_the_law_of_a_reference(
+    law: ControlLaw, task_law: ControlLaw
+) -> None:
+    settings, state = Settings.zeros(2), State.zeros(2)
+    settings.joint_law, settings.task_law = law, task_law
+    of_python = replace(SupervisedArm().controller.settings, control_law=law, task_law=task_law)
+    for reference in Reference:
+        state.reference = reference
+        assert law_in_force(settings, state) == of_python.law_of(reference)

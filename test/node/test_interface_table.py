@@ -17,9 +17,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
 from rnea_control.control import ControllerState
+from rnea_control.control.references import FIRST_TARGET, TargetKind
 from rnea_control.node import interfaces
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.interfaces import CONTROL_MSGS, INTERFACES, StateTopic
+from rnea_control.node.interfaces import CONTROL_MSGS, INTERFACES, LoopInput, StateTopic
 from rnea_control.node.state_topics import Filled
 
 POLICY = Path(__file__).parents[2] / "config" / "sros2_policy.xml"
@@ -67,6 +68,11 @@ TILT = StateTopic("~/tilt", "sensor_msgs/msg/JointState", "sum of the positions"
 ROWS = (*INTERFACES, TILT)
 # With and without control_msgs: a domain each, as the graph lists ended nodes of the same name.
 DOMAINS = {"with control_msgs": 73, "without": 76}
+
+
+def test_each_kind_of_targets_has_one_topic() -> None:
+    kinds = [row.kind for row in INTERFACES if isinstance(row, LoopInput)]
+    assert sorted(kind for kind in kinds if kind >= FIRST_TARGET) == list(TargetKind)
 
 
 @pytest.fixture(scope="module", params=DOMAINS)
