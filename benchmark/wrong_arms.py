@@ -45,6 +45,7 @@ D = 40.0  # velocity gain [1/s]
 BANDWIDTH = 25.0  # bandwidth of the observers [rad/s]
 BOUND = 0.3  # bound of the compensation, as a part of the effort limit
 ADAPTATION = 2.0  # gain of the adaptive form, relative to the square of each parameter
+ROOM = 4.0  # least effort limit as a multiple of the torque that holds the arm
 WITHOUT_LIMIT = 100.0  # effort limit of a joint that has none [Nm] or [N]
 ARMS = {  # with the names of their joints
     "panda": r"panda_joint\d",
@@ -113,15 +114,17 @@ class Case:
     start: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.limit = np.where(
-            np.isfinite(self.model.effort_limit), self.model.effort_limit, WITHOUT_LIMIT
-        )
         lower = np.maximum(self.model.lower, -2.0)
         upper = np.minimum(self.model.upper, 2.0)
         self.start = 0.6 * lower + 0.4 * upper
         frequencies = 2.0 * np.pi * np.linspace(0.23, 0.45, self.model.nv)
         slow = 0.3 * self.model.velocity_limit / frequencies
         self.amplitude = np.minimum(np.minimum(0.4, slow), 0.3 * (upper - lower))
+        # Some URDFs say less than what holds the arm, as it has springs against gravity.
+        nv = self.model.nv
+        holding = gravity(self.model, Workspace(self.model), self.start, np.zeros(nv))
+        self.limit = np.fmax(self.model.effort_limit, ROOM * np.abs(holding))
+        self.limit[~np.isfinite(self.limit)] = WITHOUT_LIMIT
 
     def desired(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sines of 0.23 to 0.45 Hz that begin smoothly."""
