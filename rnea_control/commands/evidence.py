@@ -48,6 +48,9 @@ class Stream:
     topic: Topic
     type: str  # message type that the controller receives
     received: tuple[float, ...] = ()  # times of receipt of its targets by the steady clock [s]
+    timeout: str = "stream.target_timeout"  # parameter: longest silence [s]; empty for none
+    filtered: bool = True  # the targets are followed with `stream.bandwidth`
+    of_impedance: bool = False  # taken only while `cartesian_impedance` is in force
 
 
 @dataclass(frozen=True)

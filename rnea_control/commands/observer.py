@@ -43,12 +43,15 @@ from rnea_control.ros.rclpy_internals import RCLError
 DESCRIPTION_PUBLISHER = "robot_state_publisher"
 # Exceptions of rclpy for names that ROS does not allow.
 NOT_A_NAME = (NameValidationException, RCLError, ValueError)
-# Topics of targets by their names, with their message types.
+# Topics of targets by their names.
 TARGETS = {
-    each.name: each.type
+    each.name: each
     for each in INTERFACES
     if isinstance(each, LoopInput) and each.kind >= other_inputs.TARGET_JOINT
 }
+# Parameters of the longest silence, of kinds with another one than targets, or with none.
+TIMEOUTS = {other_inputs.CONTROL: "control_timeout", other_inputs.TARGET_STIFFNESS: ""}
+OF_IMPEDANCE = other_inputs.TARGET_STIFFNESS, other_inputs.TARGET_WRENCH
 LOOK = 0.05  # longest time of one spin, and period of requests [s]
 
 
@@ -114,7 +117,7 @@ class Observer:
         seen.clock_topic = self._topic("/clock")
         topics = {name: self._topic(self._resolve(name)) for name in TARGETS}
         seen.streams = tuple(
-            evidence.Stream(topic, TARGETS[name], self._received(name))
+            _stream(TARGETS[name], topic, self._received(name))
             for name, topic in topics.items()
             if topic.publishers
         )
@@ -141,8 +144,8 @@ class Observer:
 
     def _record_targets(self) -> None:
         """Records the topics of targets that have a publisher of the right type by now."""
-        for name, kind in TARGETS.items():
-            topic = self._resolve(name)
+        for name, row in TARGETS.items():
+            topic, kind = self._resolve(name), row.type
             if name in self._targets:
                 continue
             with suppress(*NOT_A_NAME, LookupError):  # the message package is not installed
@@ -265,6 +268,13 @@ def _state(times: tuple[float, int, int | None], content: bytes) -> evidence.Sta
     values = (message.name, message.position, message.velocity, message.effort)
     stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
     return evidence.State(*times, stamp, *map(tuple, values))
+
+
+def _stream(row: LoopInput, topic: evidence.Topic, received: tuple[float, ...]) -> evidence.Stream:
+    of_impedance = row.kind in OF_IMPEDANCE
+    timeout = TIMEOUTS.get(row.kind, "stream.target_timeout")
+    filtered = not of_impedance and row.kind != other_inputs.CONTROL
+    return evidence.Stream(topic, row.type, received, timeout, filtered, of_impedance)
 
 
 def _loaded(state: Any) -> evidence.LoadedController:

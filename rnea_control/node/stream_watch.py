@@ -106,6 +106,11 @@ class StreamWatch:
         """State of the intake of streams."""
         return self._stream.intake
 
+    @property
+    def foreign(self) -> int:
+        """Number of messages of publishers that are not followed, on all topics."""
+        return sum(watched.intake.foreign for watched in self._all)
+
     def note_publisher(self) -> None:
         """Notes the name of the publisher while it is there."""
         for watched in self._all:

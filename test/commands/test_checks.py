@@ -105,7 +105,9 @@ HEALTHY = Evidence(
     effort_controller=EFFORT,
     nodes=(CONTROLLER, SENTINEL, MANAGER, EFFORT, BROADCASTER, DESCRIBER),
     states_topic=Topic(
-        "/joint_states", (Endpoint(BROADCASTER, "sensor_msgs/msg/JointState", latched=True),)
+        "/joint_states",
+        (Endpoint(BROADCASTER, "sensor_msgs/msg/JointState", latched=True),),
+        (Endpoint(CONTROLLER, "sensor_msgs/msg/JointState"),),
     ),
     commands_topic=Topic(
         "/effort_controller/commands",
@@ -249,7 +251,8 @@ def streaming(
     rate: float, states_rate: float = 1000.0, count: int = 50, **parameters: object
 ) -> Evidence:
     """With a stream of targets at `rate` [Hz], and states at `states_rate` [Hz]."""
-    sent = Stream(Topic("/target_joint", (SENDER,)), SENDER.type, tuple(np.arange(count) / rate))
+    topic = Topic("/target_joint", (SENDER,), (Endpoint(CONTROLLER, SENDER.type),))
+    sent = Stream(topic, SENDER.type, tuple(np.arange(count) / rate))
     evidence = set_to(**parameters)
     manager = {**evidence.parameters[MANAGER], "update_rate": round(states_rate)}
     return replace(
@@ -266,10 +269,31 @@ def of_streams(*counts: int, **publishers: Endpoint) -> Evidence:
         Status(0, "", {**REPORT, "stream targets of another publisher": str(count)})
         for count in counts
     )
+    heard = (Endpoint(CONTROLLER, SENDER.type),)
     streams = tuple(
-        Stream(Topic(f"/{name}", (each,)), SENDER.type) for name, each in publishers.items()
+        Stream(Topic(f"/{name}", (each,), heard), SENDER.type) for name, each in publishers.items()
     )
     return replace(told(CONTROLLER, *said), streams=streams)
+
+
+PLANNER = Endpoint("/planner", "linear_feedback_controller_msgs/msg/Control")
+SETTER = Endpoint("/teleoperation", "std_msgs/msg/Float64MultiArray")
+
+
+def planning(rate: float, heard: bool = True, **parameters: object) -> Evidence:
+    """With a planner's gains at `rate` [Hz]."""
+    ends = (Endpoint(CONTROLLER, PLANNER.type),) * heard
+    topic = Topic("/control", (PLANNER,), ends)
+    times = tuple(np.arange(50) / rate)
+    sent = Stream(topic, PLANNER.type, times, "control_timeout", filtered=False)
+    return replace(set_to(**parameters), streams=(sent,))
+
+
+def setting(rate: float, timeout: str = "", **parameters: object) -> Evidence:
+    """With a stiffness, or a wrench that has a timeout, at `rate` [Hz]."""
+    topic = Topic("/target_stiffness", (SETTER,), (Endpoint(CONTROLLER, SETTER.type),))
+    sent = Stream(topic, SETTER.type, tuple(np.arange(50) / rate), timeout, False, True)
+    return replace(set_to(**parameters), streams=(sent,))
 
 
 NO_ARMATURE = {f"armature.{joint}": 0.0 for joint in JOINTS}
@@ -417,6 +441,15 @@ CASES: list[tuple[str, Evidence, str]] = [
         "has refused 2 targets of another publisher than the first; publishers of targets: "
         "/joystick, /servo",
     ),
+    ("stream-unheard", planning(100.0, heard=False), "/control: /planner publishes"),
+    (
+        "stream-no-impedance",
+        setting(1.0, task__control_law="task_computed_torque"),
+        "control_law is computed_torque, and task.control_law is task_computed_torque",
+    ),
+    ("stream-too-slow", planning(30.0), "every 0.0333 s, and control_timeout is 0.05 s"),
+    ("stream-too-slow", setting(15.0, "stream.target_timeout"), "stream.target_timeout is 0.1 s"),
+    ("stream-too-fast", planning(2000.0), "/control has 2000 Hz, and /joint_states has 1000 Hz"),
     ("stream-too-fast", streaming(600.0, 500.0), "600 Hz, and /joint_states has 500 Hz"),
     ("stream-too-slow", streaming(1.0, count=3), "a target every 1 s, and stream.target_timeout"),
     (
@@ -497,6 +530,14 @@ def test_healthy_system_gives_nothing() -> None:
         streaming(20.0, count=2),  # too few tell no period
         streaming(100.0, 500.0, stream__bandwidth=60.0),
         of_streams(3, 3, target_joint=SENDER, commands=SENDER),  # one of them is silent
+        planning(100.0, stream__bandwidth=400.0),  # no filter
+        setting(0.5),  # it holds until the next one
+        setting(
+            50.0,
+            "stream.target_timeout",
+            task__control_law="task_computed_torque",
+            control_law="cartesian_impedance",
+        ),
     ):
         assert findings(evidence) == []
 
