@@ -49,7 +49,7 @@ TARGETS = {
     for each in INTERFACES
     if isinstance(each, LoopInput) and each.kind >= other_inputs.TARGET_JOINT
 }
-# Parameters of the longest silence, of kinds with another one than targets, or with none.
+# Parameters of the longest silence of the kinds that have no `stream.target_timeout`.
 TIMEOUTS = {other_inputs.CONTROL: "control_timeout", other_inputs.TARGET_STIFFNESS: ""}
 OF_IMPEDANCE = other_inputs.TARGET_STIFFNESS, other_inputs.TARGET_WRENCH
 LOOK = 0.05  # longest time of one spin, and period of requests [s]

@@ -7,8 +7,6 @@ Whose messages count, and when they may begin, is decided as for targets of join
 from __future__ import annotations
 
 from rnea_control.array_types import Matrix
-from rnea_control.control.feedback import shortest_way
-from rnea_control.control.layout import Settings, State
 from rnea_control.control.references import begun_by
 from rnea_control.control.robot import robot_of
 from rnea_control.control.step import StepArrays, begin_stream
@@ -18,23 +16,11 @@ from rnea_control.control.stream_intake import (
     StreamIntake,
     Targets,
     admit,
+    is_distant,
     note,
     note_target,
 )
-from rnea_control.jit.inlining import inlined, shared
-
-
-@inlined
-def _distant_joint(
-    intake: StreamIntake, settings: Settings, state: State, targets: Targets
-) -> bool:
-    """True if a position is too far from the measured one; writes joint and distance."""
-    for j in range(state.shape[1]):
-        way = shortest_way(settings, j, targets.position[j] - state.last_position[j])
-        if not abs(way) <= settings.stream_max_distance[j]:
-            intake.joint, intake.value = j, abs(way)
-            return True
-    return False
+from rnea_control.jit.inlining import shared
 
 
 @shared
@@ -61,7 +47,7 @@ def take_gains(
     arm, state = arrays.arm[0], arrays.state
     nv, settings = state.shape[1], arrays.settings[arm.braced]
     result = admit(intake, arrays, decoded, kind, publisher, t, stamp, may_begin)
-    if result == TAKEN and _distant_joint(intake, settings, state, targets):
+    if result == TAKEN and is_distant(intake, settings, targets, state.last_position):
         result = TOO_FAR
     if result == TAKEN:
         reference = begun_by(kind)

@@ -17,8 +17,9 @@ An estimated disturbance is taken off the torque of each law (disturbance_observ
 
 A planner's gains K are about a state x_0, with torque tau_0 (gains_stream.py).
 
-The laws of task space move the tip (task_space.py), with its desired pose x_d, the error e of the
-pose, and the desired position q_n in the motions that leave the tip where it is, with torque tau_n.
+The laws of task space move the tip (tip.py, task_space.py), with its desired pose x_d, the error e
+of the pose, and the desired position q_n in the motions that leave the tip where it is, with torque
+tau_n.
 
 While no state comes, the law is computed_torque on a predicted state.
 """
@@ -29,7 +30,7 @@ from enum import IntEnum
 from typing import Any
 
 from rnea_control.array_types import RecordArray, Vector
-from rnea_control.control import task_space
+from rnea_control.control import task_space, tip
 from rnea_control.control.layout import Arm, Settings, State
 from rnea_control.control.own_law import own_torque
 from rnea_control.control.references import (
@@ -393,7 +394,7 @@ def _find_desired_velocity(robot: Robot, state: State) -> None:
     """Fills in the velocity of the joints that moves the tip with its desired twist."""
     for r in range(SIZE):
         state.coordinates[r] = state.desired_twist[r]
-    task_space.consistent_inverse(robot, state, state.coordinates, state.desired_velocity)
+    tip.consistent_inverse(robot, state, state.coordinates, state.desired_velocity)
 
 
 @shared
@@ -404,8 +405,8 @@ def _cartesian_impedance(
     desired motion of the joints gives the pose and the posture, and a_d is zero without one."""
     of_joints = moves_joints(state)
     if of_joints:
-        task_space.aim_with_joints(robot, settings, state)
-    task_space.observe_tip(robot, settings, state, q, v)
+        tip.aim_with_joints(robot, settings, state)
+    tip.observe_tip(robot, settings, state, q, v)
     task_space.find_error(settings, state)
     task_space.find_wrench(settings, state)
     _inverse_dynamics(robot, state, q, v, state.desired_acceleration)
@@ -423,7 +424,7 @@ def _task_computed_torque(
     robot: Robot, settings: Settings, state: State, q: Vector, v: Vector
 ) -> None:
     """tau = RNEA(q, v, Jbar (x''_d + p e + d e' - J' v) + (1 - Jbar J) a_n)."""
-    task_space.observe_tip(robot, settings, state, q, v)
+    tip.observe_tip(robot, settings, state, q, v)
     task_space.find_error(settings, state)
     task_space.find_null_torque(robot, settings, state, q, v, False)
     a = state.model_acceleration

@@ -211,7 +211,7 @@ class State(Desired):
     pose_span: float  # time for which the target is carried on by its twist [s]
     posture: Vector  # desired position in the motions that leave the tip where it is
 
-    # Task space (task_space.py), for the state that the torque is computed for.
+    # Task space (tip.py, task_space.py), for the state that the torque is computed for.
     pose: Vector = numbers(7)
     twist: Vector = numbers(6)
     task_error: Vector = numbers(6)  # way to the desired pose, and rotation vector [m], [rad]

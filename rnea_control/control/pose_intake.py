@@ -11,7 +11,7 @@ import math
 from rnea_control.array_types import Vector
 from rnea_control.control.joint_stream import LONGEST_SPAN
 from rnea_control.control.layout import Settings, State
-from rnea_control.control.pose_stream import begin_poses
+from rnea_control.control.pose_stream import begin_poses, time_carried
 from rnea_control.control.references import begun_by
 from rnea_control.control.robot import Robot, robot_of
 from rnea_control.control.step import StepArrays, begin_stream
@@ -25,7 +25,7 @@ from rnea_control.control.stream_intake import (
     note_target,
     target_period,
 )
-from rnea_control.control.task_space import (
+from rnea_control.control.tip import (
     clipped,
     find_pose,
     position_in,
@@ -43,7 +43,7 @@ from rnea_control.spatial.rotation import (
     quaternion_of_rotation,
     quaternion_of_vector,
 )
-from rnea_control.spatial.vectors import Vector3, add, dot, rotate, scale
+from rnea_control.spatial.vectors import add, dot, rotate, scale
 
 SHAKES = 15  # result: the gains of the tip are too high for the rate of the states
 # Parts of a pose that are too far, in place of a joint.
@@ -103,14 +103,6 @@ def _take_pose(
 
 
 @inlined
-def _carry_on(state: State, t: float) -> tuple[Vector3, Vector3]:
-    """Way and rotation vector by which a twist has moved the target until time `t` [s]."""
-    passed = min(max(t - state.pose_at, 0.0), max(state.pose_span, 0.0))
-    twist = state.target_twist
-    return scale(passed, position_in(twist)), scale(passed, rotation_part(twist))
-
-
-@inlined
 def _lead(settings: Settings, which: int) -> float:
     """Distance by which a target with the largest velocity leads while the desired pose
     accelerates."""
@@ -122,7 +114,8 @@ def _lead(settings: Settings, which: int) -> float:
 def _take_twist(settings: Settings, state: State, twist: Vector, t: float) -> None:
     """Moves the target with a twist until the next message. Where the desired pose cannot follow,
     the target waits for it."""
-    way, turn = _carry_on(state, t)
+    passed, before = time_carried(state, t), state.target_twist
+    way, turn = scale(passed, position_in(before)), scale(passed, rotation_part(before))
     to, turn_to = way_between(state.desired_pose, state.target_pose)
     to = clipped(add(to, way), _lead(settings, 0))
     turn_to = clipped(add(turn_to, turn), _lead(settings, 1))

@@ -22,9 +22,11 @@ from rnea_control.control.stream_intake import (
     note,
 )
 from rnea_control.control.task_space import (
-    clipped,
     is_stiffness,
     largest_frequency,
+)
+from rnea_control.control.tip import (
+    clipped,
     position_in,
     rotation_part,
     store_six,

@@ -21,6 +21,9 @@ from rnea_control.control.joint_stream import BRAKING_SHARE, HARDEST_BRAKING, LO
 from rnea_control.control.layout import Settings, State
 from rnea_control.control.robot import Robot
 from rnea_control.control.task_space import (
+    take_settings,
+)
+from rnea_control.control.tip import (
     SLOW_CONDITION,
     clipped,
     find_pose,
@@ -29,7 +32,6 @@ from rnea_control.control.task_space import (
     rotation_part,
     store_pose,
     store_six,
-    take_settings,
     way_between,
 )
 from rnea_control.jit.inlining import inlined, shared
@@ -98,14 +100,20 @@ def _within_box(settings: Settings, p: Vector3) -> Vector3:
 
 
 @inlined
-def _carried(state: State, w: float, t: float) -> tuple[float, float]:
-    """Time for which the target is carried on with its twist at time `t` [s], and the part of the
-    twist that is left, which fades out after the span."""
+def time_carried(state: State, t: float) -> float:
+    """Time for which the twist has moved the target at time `t` [s], at most its span."""
+    return min(max(t - state.pose_at, 0.0), max(state.pose_span, 0.0))
+
+
+@inlined
+def _time_carried_and_faded(state: State, w: float, t: float) -> tuple[float, float]:
+    """The same with the time after the span, in which the twist fades out; and the part of the
+    twist that is left."""
     passed, span = max(t - state.pose_at, 0.0), max(state.pose_span, 0.0)
-    if passed <= span:
-        return passed, 1.0 if span > 0.0 else 0.0
     if span == 0.0:
         return 0.0, 0.0
+    if passed <= span:
+        return time_carried(state, t), 1.0
     left = math.exp(-w * (passed - span))
     return span + (1.0 - left) / w, left
 
@@ -165,7 +173,7 @@ def follow_poses(settings: Settings, state: State, t: float, dt: float, predicte
         w = settings.stream_bandwidth
         fastest, most = settings.task_max_velocity, settings.task_max_acceleration
         if follows:
-            passed, left = _carried(state, w, t + settings.dead_time)
+            passed, left = _time_carried_and_faded(state, w, t + settings.dead_time)
             way, turn = way_between(state.desired_pose, state.target_pose)
             rate, turn_rate = position_in(state.target_twist), rotation_part(state.target_twist)
             target = _within_box(settings, add(add(p, way), scale(passed, rate)))

@@ -96,12 +96,11 @@ def hear(
 
 
 @inlined
-def _distant_joint(
-    intake: StreamIntake, settings: Settings, state: State, targets: Targets
-) -> bool:
-    """True if a target is too far from the desired position; writes joint and distance."""
-    for j in range(state.shape[1]):
-        way = shortest_way(settings, j, targets.position[j] - state.desired_position[j])
+def is_distant(intake: StreamIntake, settings: Settings, targets: Targets, place: Vector) -> bool:
+    """True if a target is too far from the position `place` of its joint; writes joint and
+    distance."""
+    for j in range(place.shape[0]):
+        way = shortest_way(settings, j, targets.position[j] - place[j])
         if abs(way) > settings.stream_max_distance[j]:
             intake.joint, intake.value = j, abs(way)
             return True
@@ -210,7 +209,7 @@ def take(
     """
     arm, state = arrays.arm[0], arrays.state
     settings = arrays.settings[arm.braced]
-    if not is_jog and _distant_joint(intake, settings, state, targets):
+    if not is_jog and is_distant(intake, settings, targets, state.desired_position):
         return TOO_FAR
     begins = int(state.reference) != reference
     if begins:

@@ -195,29 +195,38 @@ def forward_kinematics_kernel(
 
 
 @inlined
-def link_jacobian(bodies: Matrix, links: Matrix, memory: Matrix, link: int, J: Matrix) -> None:
-    """Fills J of a link, after `pose_pass`."""
+def _fill_column(bodies: Matrix, i: int, z: Vector3, lever: Vector3, J: Matrix) -> None:
+    """Adds the part of joint i to its column of J. `z`: its axis; `lever`: way from a point of the
+    axis to the origin of the link's frame."""
+    S_angular, S_linear = bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
+    turning = vectors.scale(S_angular, cross(z, lever))
+    linear = add(turning, vectors.scale(S_linear, z))
+    ratio, column = bodies[i, RATIO], body.velocity_index(bodies, i)
+    for k in range(3):
+        J[k, column] += ratio * linear[k]
+        J[3 + k, column] += ratio * S_angular * z[k]
+
+
+@inlined
+def jacobian_after_poses(
+    bodies: Matrix, links: Matrix, memory: Matrix, link: int, J: Matrix
+) -> None:
+    """Fills J of a link, from the poses of `pose_pass`."""
     _, p_L = link_pose(links, memory, link)
     J[:] = 0.0
     i = body.link_body(links, link)
     while i != 0:
         R, p = spatial.pose_at(memory, i, body.POSE)
-        z, S_angular, S_linear = vectors.z_axis(R), bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
-        turning = vectors.scale(S_angular, cross(z, subtract(p_L, p)))
-        linear = add(turning, vectors.scale(S_linear, z))
-        ratio, column = bodies[i, RATIO], body.velocity_index(bodies, i)
-        for k in range(3):
-            J[k, column] += ratio * linear[k]
-            J[3 + k, column] += ratio * S_angular * z[k]
+        _fill_column(bodies, i, vectors.z_axis(R), subtract(p_L, p), J)
         i = body.parent(bodies, i)
 
 
 @inlined
-def jacobian_by_levers(
+def jacobian_after_mass_matrix(
     bodies: Matrix, links: Matrix, memory: Matrix, link: int, J: Matrix
 ) -> tuple[Matrix3, Vector3]:
-    """Fills J of a link after `crba.single_bodies`, which has rotations and levers of the bodies in
-    axes of the root; returns R_WL and p_WL."""
+    """Fills J of a link, from the rotations and levers that `crba.mass_matrix` leaves in place of
+    poses; returns R_WL and p_WL."""
     J[:] = 0.0
     i = body.link_body(links, link)
     R_BL, p = spatial.pose_at(links, link, layout.LINK_ROTATION)
@@ -226,13 +235,7 @@ def jacobian_by_levers(
     R_WB = spatial.matrix_at(memory, i, body.POSE)
     R, r = vectors.multiply(R_WB, R_BL), rotate(R_WB, p)
     while i != 0:
-        z = vectors.z_axis(spatial.matrix_at(memory, i, body.POSE))
-        S_angular, S_linear = bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
-        linear = add(vectors.scale(S_angular, cross(z, r)), vectors.scale(S_linear, z))
-        ratio, column = bodies[i, RATIO], body.velocity_index(bodies, i)
-        for k in range(3):
-            J[k, column] += ratio * linear[k]
-            J[3 + k, column] += ratio * S_angular * z[k]
+        _fill_column(bodies, i, vectors.z_axis(spatial.matrix_at(memory, i, body.POSE)), r, J)
         r = add(r, spatial.vector_at(memory, i, body.LEVER))
         i = body.parent(bodies, i)
     return R, r
@@ -245,7 +248,7 @@ def jacobian_kernel(
     nv = body.velocity_count(bodies)
     require(workspace.fit_position(bodies, memory, q) and J.shape == (6, nv))
     pose_pass(bodies, memory, q)
-    link_jacobian(bodies, links, memory, link, J)
+    jacobian_after_poses(bodies, links, memory, link, J)
 
 
 @inlined

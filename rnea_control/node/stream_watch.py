@@ -17,6 +17,7 @@ from rnea_control.model.robot_model import units
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.interfaces import INTERFACES, LoopInput
 
+COUNTS = "taken", "ignored", "foreign"  # counts of an intake that are logged
 REPEAT = 10.0  # time after which the same thing is logged again [s]
 # Topics by their kinds.
 TOPICS = {row.kind: row.name for row in INTERFACES if isinstance(row, LoopInput)}
@@ -51,7 +52,7 @@ class _Watched:
 
     def __init__(self, loop: ControlLoop, intake: StreamIntake) -> None:
         self.intake, self._loop = intake, loop
-        self.taken = self._ignored = self._foreign = 0  # counts of what was logged
+        self._logged = {count: 0 for count in COUNTS}
         self._gid, self._name = (0, 0), ""  # publisher of the stream; it may end before its report
 
     def note_publisher(self) -> None:
@@ -66,25 +67,14 @@ class _Watched:
         """Name of the publisher."""
         return self._name or "a node"
 
-    def new_ignored(self) -> int:
-        """Number of messages since the last call that were not taken."""
-        count, self._ignored = self.intake.ignored - self._ignored, self.intake.ignored
-        return count
+    def new(self, count: str) -> int:
+        """Increase of a count, of COUNTS, since it was logged."""
+        total: int = getattr(self.intake, count)
+        return total - self._logged[count]
 
-    def new_foreign(self) -> int:
-        """Number of messages of other publishers since the last call."""
-        count, self._foreign = self.intake.foreign - self._foreign, self.intake.foreign
-        return count
-
-    @property
-    def has_ignored(self) -> bool:
-        """True if there are new messages that were not taken."""
-        return self.intake.ignored != self._ignored
-
-    @property
-    def has_foreign(self) -> bool:
-        """True if there are new messages of other publishers."""
-        return self.intake.foreign != self._foreign
+    def note_logged(self, count: str) -> None:
+        """Notes that this count is logged."""
+        self._logged[count] = getattr(self.intake, count)
 
 
 class StreamWatch:
@@ -123,8 +113,8 @@ class StreamWatch:
             self._report_ignored(watched)
             self._report_foreign(watched)
         stream, intake = self._stream, self.intake
-        if not self._loop.controller.streams and intake.taken != stream.taken:
-            stream.taken = intake.taken
+        if not self._loop.controller.streams and stream.new("taken"):
+            stream.note_logged("taken")
             age = self._loop.controller.time - intake.heard_at
             self._loop.arm_loop.log.logger.info(
                 f"{TOPICS[intake.kind]}: the arm no longer follows the stream of {stream.name}, "
@@ -134,22 +124,24 @@ class StreamWatch:
     def _report_ignored(self, watched: _Watched) -> None:
         intake = watched.intake
         about = "ignored", intake.kind, intake.gid_low, intake.gid_high, intake.result
-        if not watched.has_ignored or not self._is_due(about):
+        if not (count := watched.new("ignored")) or not self._is_due(about):
             return
+        watched.note_logged("ignored")
         sender = f" of {watched.name}" if intake.known else ""
         self._loop.arm_loop.log.logger.warning(
-            f"{TOPICS[intake.kind]}: {watched.new_ignored()} message(s){sender} are ignored, the "
+            f"{TOPICS[intake.kind]}: {count} message(s){sender} are ignored, the "
             f"last one as {self._reason(intake)}"
         )
 
     def _report_foreign(self, watched: _Watched) -> None:
         loop, intake = self._loop, watched.intake
         gid = intake.foreign_low, intake.foreign_high
-        if not watched.has_foreign or not self._is_due(("foreign", *gid)):
+        if not (count := watched.new("foreign")) or not self._is_due(("foreign", *gid)):
             return
+        watched.note_logged("foreign")
         other = publisher_name(loop, intake.foreign_kind, *gid) or "another node"
         loop.arm_loop.log.logger.warning(
-            f"{TOPICS[intake.foreign_kind]}: {watched.new_foreign()} message(s) of {other} are "
+            f"{TOPICS[intake.foreign_kind]}: {count} message(s) of {other} are "
             f"ignored, as the arm follows {TOPICS[intake.kind]} of {watched.name}; stop one of them"
         )
 
