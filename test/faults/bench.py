@@ -43,7 +43,7 @@ LONGEST_START = 120.0
 # In which a start fades in, in periods.
 BLEND = 600
 # Velocity of the fastest joint in a stream that counts as full speed, [rad/s].
-STREAMED_SPEED = {"streamer.py": 1.2, "pose_streamer.py": 0.3}
+STREAMED_SPEED = {"streamer.py": 1.2, "pose_streamer.py": 0.3, "planner.py": 1.0}
 # A machine that has let the arm wait for longer has let the others wait too, [s].
 LONGEST_DELAY = 0.005
 
@@ -301,8 +301,8 @@ class FaultBench:
 
     @contextmanager
     def stream(self, script: str = "streamer.py") -> Iterator[Helper]:
-        """The process of streamer.py or pose_streamer.py; the arm follows its targets, and is fast
-        when this begins."""
+        """The process of streamer.py, pose_streamer.py or planner.py; the arm follows its targets,
+        and is fast when this begins."""
         fast = STREAMED_SPEED[script]
         with self.helper(script) as streamer:
             streamer.tell("go")

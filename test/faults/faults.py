@@ -238,15 +238,16 @@ def emergency_stop(hangs: bool) -> Run:
     return run
 
 
-# Streams of joint targets, and of poses.
+# Streams of joint targets, of poses, and of a planner's gains.
 
-JOINTS, POSES = "streamer.py", "pose_streamer.py"
+JOINTS, POSES, PLANNER = "streamer.py", "pose_streamer.py", "planner.py"
+SETTINGS = "tip_settings_streamer.py"
 
 
 def _streamed(bench: FaultBench, fault: int, end: int, script: str) -> Window:
-    """The joints have a path to leave under joint targets alone."""
+    """The joints have a path to leave under joint targets and a planner's gains."""
     bench.until(end)
-    return _window(bench, fault, end) if script == JOINTS else Window(fault, end)
+    return Window(fault, end) if script == POSES else _window(bench, fault, end)
 
 
 def streamed(
@@ -256,31 +257,34 @@ def streamed(
     lasts: int = 0,
     goes_on: bool = False,
     disturber: str = "",
+    second: str = "",
     script: str = JOINTS,
 ) -> Run:
     """A stream at full speed is broken.
 
     Args:
-        change: line for streamer.py.
+        change: line for the sender.
         signal: signal for the sender.
         resumed: period after the signal in which the sender goes on.
         lasts: period after the change in which the targets are as before.
         goes_on: True if the arm must follow the stream at the end.
         disturber: kind of a process of disturber.py that publishes, too.
+        second: name of a second sender of the same script.
         script: of the sender.
     """
 
     def run(bench: FaultBench) -> Window:
         with ExitStack() as stack:
-            if disturber:
-                other = stack.enter_context(bench.helper("disturber.py", disturber))
+            if disturber or second:
+                other = ("disturber.py", disturber) if disturber else (script, second)
+                other = stack.enter_context(bench.helper(*other))
             sender = stack.enter_context(bench.stream(script))
             fault = bench.arm.ticks
             if change:
                 sender.tell(change)
             if signal:
                 sender.process.send_signal(signal)
-            if disturber:
+            if disturber or second:
                 other.tell("go")
             if lasts or resumed:
                 bench.until(fault + lasts + resumed)
@@ -290,6 +294,45 @@ def streamed(
             if goes_on and bench.speed(AFTER) < STREAMED_SPEED[script]:
                 bench.broken.append("the stream is not followed any more")
         return window
+
+    return run
+
+
+def beside_poses(
+    what: str, change: str = "", signal: int = 0, lasts: int = 0, second: str = ""
+) -> Run:
+    """What may be set while poses are followed is broken; the poses go on.
+
+    Args:
+        what: stiffness or wrench.
+        change: line for its sender.
+        signal: signal for its sender.
+        lasts: period after the change in which the messages are as before.
+        second: name of a second sender.
+    """
+
+    def run(bench: FaultBench) -> Window:
+        with ExitStack() as stack:
+            senders = [stack.enter_context(bench.helper(SETTINGS, what))]
+            if second:
+                senders.append(stack.enter_context(bench.helper(SETTINGS, what, second)))
+            stack.enter_context(bench.stream(POSES))
+            senders[0].tell("go")
+            bench.run(1000)
+            fault = bench.arm.ticks
+            if change:
+                senders[0].tell(change)
+            if signal:
+                senders[0].process.send_signal(signal)
+            if second:
+                senders[1].tell("go")
+            if lasts:
+                bench.until(fault + lasts)
+                senders[0].tell("as before")
+            bench.until(fault + lasts + 2 * AFTER)
+            if bench.speed(AFTER) < STREAMED_SPEED[POSES]:
+                bench.broken.append("the poses are not followed any more")
+        return Window(fault, fault + lasts + 2 * AFTER)
 
     return run
 
@@ -481,8 +524,15 @@ EXPLORED = {
 }
 EXPLORED |= {"stream_killed", "stream_emergency_stop", "stream_kill_controller"}
 EXPLORED |= {"pose_killed", "pose_emergency_stop", "pose_kill_controller"}
+EXPLORED |= {"stiffness_huge", "wrench_two", "gains_killed", "gains_garbage"}
 EXPLORED |= {"reversed", "kill_controller_reversed", "jumping", "frozen_values", "requests"}
-BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
+# Packages of messages that may be missing.
+NEEDS = dict.fromkeys(
+    ("kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"),
+    "control_msgs",
+)
+PLANS = ("killed", "garbage", "huge", "stiff", "two", "storm")
+NEEDS |= {f"gains_{which}": "linear_feedback_controller_msgs" for which in PLANS}
 
 
 class Fault(NamedTuple):
@@ -494,7 +544,7 @@ class Fault(NamedTuple):
     def by(self, run: Run, bound: Bound, says: str = "", **options: object) -> Row:
         key = self.key
         lane = "quick" if key in QUICK else "explores" if key in EXPLORED else "all"
-        return Row(key, self.title, run, bound, says, options, lane, key in BY_ACTION)
+        return Row(key, self.title, run, bound, says, options, lane, NEEDS.get(key, ""))
 
 
 _PUSH = {"joint": ELBOW, "torque": 5.0, "periods": 200}
@@ -833,4 +883,70 @@ _POSES = (
     ),
 )
 
-ROWS = (*_PROCESSES, *_ACTION, *_STATES, *_STREAMS, *_POSES, *_COMMANDS, *_MODEL, *_INPUTS)
+
+def _rows_beside_poses(what: str, bound: Bound, says_huge: str) -> tuple[Row, ...]:
+    """Faults of a stiffness or a wrench, while poses are followed."""
+    topic = f"target_{what}"
+    ignored = rf"{topic}: \d+ message\(s\) of /{what}_streamer are ignored"
+    return (
+        Fault(f"{what}_killed", f"sender of `{topic}` killed (kill -9)").by(
+            beside_poses(what, signal=SIGKILL), bound, **_AT_READY
+        ),
+        Fault(f"{what}_garbage", f"random bytes on `{topic}`, 1 s").by(
+            beside_poses(what, "garbage", lasts=1000), bound, says=ignored, **_AT_READY
+        ),
+        Fault(f"{what}_huge", f"1e300 on `{topic}`, 1 s").by(
+            beside_poses(what, "huge", lasts=1000), bound, says=says_huge, **_AT_READY
+        ),
+        Fault(f"{what}_two", f"a second sender of `{topic}`").by(
+            beside_poses(what, second="second"),
+            bound,
+            says=rf"of /second are ignored, as the arm follows {topic} of /{what}_streamer",
+            **_AT_READY,
+        ),
+        Fault(f"{what}_storm", f"2000 messages a second on `{topic}`, 1 s").by(
+            beside_poses(what, "storm", lasts=1000), bound, **_AT_READY
+        ),
+    )
+
+
+_BESIDE_POSES = (
+    *_rows_beside_poses("stiffness", Bound(), "do not allow this stiffness"),
+    *_rows_beside_poses("wrench", Bound(), ""),
+)
+
+_GAINS_STOP = Bound(rest=500)
+_GAINS_BEGIN_AGAIN = r"(?s)streaming: .*no message has come.*streaming: "
+
+
+def planned(**how: object) -> Run:
+    return streamed(script=PLANNER, **how)
+
+
+_GAINS = (
+    Fault("gains_killed", "planner killed (kill -9)").by(
+        planned(signal=SIGKILL), _GAINS_STOP, says="no longer follows the stream of /planner"
+    ),
+    Fault("gains_garbage", "random bytes in place of a planner's gains, 1 s").by(
+        planned(change="garbage", lasts=1000, goes_on=True), Bound(), says=_GAINS_BEGIN_AGAIN
+    ),
+    Fault("gains_huge", "a planner's torques of 1e300 Nm, 1 s").by(
+        planned(change="huge", lasts=1000, goes_on=True), Bound(), says="a value is beyond 1e12"
+    ),
+    Fault("gains_stiff", "a planner's gains a million times too large").by(
+        planned(change="stiff"), Bound(rest=STOP, speed=1.3)
+    ),
+    Fault("gains_two", "a second planner, without torques").by(
+        planned(second="second", goes_on=True),
+        Bound(),
+        says="of /second are ignored, as the arm follows control of /planner",
+    ),
+    Fault("gains_storm", "as many gains as a planner can send, up to 2000 a second, 1 s").by(
+        planned(change="storm", lasts=1000, goes_on=True), Bound()
+    ),
+)
+
+ROWS = (
+    *(*_PROCESSES, *_ACTION, *_STATES, *_STREAMS, *_POSES, *_BESIDE_POSES, *_GAINS),
+    *(*_COMMANDS, *_MODEL, *_INPUTS),
+)

@@ -70,7 +70,7 @@ class Row:
         says: what the controller or the sentinel must say, a regular expression.
         options: of the `FaultBench`.
         lane: of pytest: "quick" runs by default, "explores" with what explores, "all" if asked for.
-        by_action: whether it needs the messages of the action.
+        needs: package of messages that the row needs, and that may be missing.
     """
 
     key: str
@@ -80,12 +80,12 @@ class Row:
     says: str = ""
     options: dict = field(default_factory=dict)
     lane: str = "all"
-    by_action: bool = False
+    needs: str = ""
 
     @property
     def missing(self) -> str:
-        """A module that it needs, and that is not installed; empty if there is none."""
-        return "control_msgs" if self.by_action and find_spec("control_msgs") is None else ""
+        """What it needs, if that is not installed; empty otherwise."""
+        return self.needs if self.needs and find_spec(self.needs) is None else ""
 
 
 @dataclass(frozen=True)
