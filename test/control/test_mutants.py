@@ -1,8 +1,8 @@
-"""Each break of a bound of the motion, of the arrest, of the release, or of the check of the wires
-makes a test fail.
+"""Each break of a bound of the motion, of the arrest, of the release, of the laws of task space, of
+a planner's gains, or of the check of the wires makes a test fail.
 
-`NUMBA_DISABLE_JIT=1 python test/motion_bound_mutants.py NAME` runs one of them, and
-`python test/wiring_mutants.py NAME` one of the check's.
+`NUMBA_DISABLE_JIT=1 python test/motion_bound_mutants.py NAME` runs one of them, as does
+`task_space_mutants.py`, and `python test/wiring_mutants.py NAME` one of the check's.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import sys
 
 import motion_bound_mutants
 import pytest
+import task_space_mutants
 import wiring_mutants
 from mutants import mutated
 
 # Scripts, and what their processes need besides.
-SCRIPTS = {motion_bound_mutants: {"NUMBA_DISABLE_JIT": "1"}, wiring_mutants: {}}
+UNCOMPILED = {"NUMBA_DISABLE_JIT": "1"}
+SCRIPTS = {motion_bound_mutants: UNCOMPILED, task_space_mutants: UNCOMPILED, wiring_mutants: {}}
 MUTANTS = [(script, name) for script in SCRIPTS for name in script.MUTANTS]
 LONGEST = 2400.0  # of all mutants of a script [s]
 

@@ -209,11 +209,66 @@ def test_wrench_is_bounded_and_a_second_publisher_waits() -> None:
     assert arm.hear(other_inputs.TARGET_WRENCH, message, SENDER) == stream_intake.TAKEN
     np.testing.assert_allclose(arm.controller.rows.asked_wrench, [12.0, 16.0, 0.0, 0.0, 0.0, 2.0])
     assert arm.hear(other_inputs.TARGET_WRENCH, message, OTHER) == stream_intake.FOREIGN
+    assert arm.others.wrench.foreign == 1
     bad = wrench([math.nan, 0.0, 0.0])
     assert arm.hear(other_inputs.TARGET_WRENCH, bad, SENDER) == joint_targets.NOT_FINITE
     lost = wrench([1.0, 0.0, 0.0], frame="camera")
     assert arm.hear(other_inputs.TARGET_WRENCH, lost, SENDER) == tip_targets.UNKNOWN_FRAME
     np.testing.assert_allclose(arm.controller.rows.asked_wrench[:3], [12.0, 16.0, 0.0])
+    hold(arm, X, TIMEOUT + 0.02)
+    assert arm.hear(other_inputs.TARGET_WRENCH, message, OTHER) == stream_intake.TAKEN
+
+
+def test_wrench_counts_from_its_arrival_in_the_frame_of_the_link() -> None:
+    arm = TaskArm().activate()
+    X = arm.pose.copy()
+    hold(arm, X, 0.02)
+    message = wrench([1.0, 2.0, 3.0], [0.1, 0.2, 0.3], TCP)
+    assert arm.hear(other_inputs.TARGET_WRENCH, message, SENDER) == stream_intake.TAKEN
+    rows = arm.controller.rows
+    expected = np.r_[X[:3, :3] @ [1.0, 2.0, 3.0], X[:3, :3] @ [0.1, 0.2, 0.3]]
+    np.testing.assert_allclose(rows.asked_wrench, expected, atol=1e-3)
+    assert 0.0 <= arm.t - rows.wrench_at < 2e-3
+
+
+def test_matrix_is_symmetric_in_force() -> None:
+    """Rounding of a message leaves no trace."""
+    arm = TaskArm().activate()
+    hold(arm, arm.pose.copy(), 0.02)
+    K = turned_stiffness()
+    K[0, 1] += 1e-4
+    assert set_stiffness(arm, K) == stream_intake.TAKEN
+    target = arm.controller.rows.target_stiffness.reshape(6, 6)
+    np.testing.assert_array_equal(target, target.T)
+    np.testing.assert_allclose(target, 0.5 * (K + K.T), rtol=1e-12, atol=1e-9)
+    assert set_stiffness(arm, SOFT) == stream_intake.TAKEN
+    np.testing.assert_array_equal(target, np.diag(SOFT))
+
+
+@pytest.mark.parametrize("ends", ["stop", "silence"])
+def test_stream_begins_with_the_stiffness_of_the_parameters_and_no_wrench(ends: str) -> None:
+    arm = TaskArm().activate()
+    X, rows = arm.pose.copy(), arm.controller.rows
+    hold(arm, X, 0.02)
+    assert set_stiffness(arm, SOFT) == stream_intake.TAKEN
+    hold(arm, X, 0.1, wrench([5.0, 0.0, 0.0]))
+    if ends == "stop":
+        arm.supervisor.emergency_stop(True)
+        np.testing.assert_array_equal(rows.asked_wrench, 0.0)
+        own = np.diag(arm.controller.arrays.settings[0].task_stiffness)
+        np.testing.assert_array_equal(rows.target_stiffness.reshape(6, 6), own)
+        return
+    arm.run(0.25)
+    assert not arm.controller.streams
+    rows.posture = 9.0
+    arm.plant.q[0] += 0.01
+    arm.tick()
+    hold(arm, arm.pose.copy(), 0.02)
+    own = np.diag(arm.controller.arrays.settings[0].task_stiffness)
+    np.testing.assert_array_equal(rows.stiffness.reshape(6, 6), own)
+    np.testing.assert_array_equal(rows.target_wrench, 0.0)
+    np.testing.assert_allclose(rows.posture, arm.plant.q, atol=1e-3)
+    np.testing.assert_allclose(rows.desired_pose[:3], arm.pose[:3, 3], atol=1e-3)
 
 
 def test_bytes_that_are_cut_are_refused() -> None:

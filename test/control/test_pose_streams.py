@@ -217,6 +217,29 @@ def test_joint_targets_are_the_posture_while_a_pose_is_followed() -> None:
     assert arm.controller.rows.posture[0] == elbow[0]
 
 
+def test_posture_stays_within_the_limits() -> None:
+    arm = TaskArm().activate()
+    arm.hold_pose(0.02)
+    beyond = arm.model.upper + 1.0
+    assert arm.send_posture(beyond) == stream_intake.TAKEN
+    np.testing.assert_allclose(arm.controller.rows.posture, arm.model.upper, atol=0.2)
+    assert (arm.controller.rows.posture <= arm.model.upper).all()
+
+
+def test_missing_states_end_the_motion_of_the_tip() -> None:
+    """Although targets go on."""
+    arm = TaskArm(ControlLaw.task_computed_torque).activate()
+    for _ in range(10):
+        arm.send_twist([0.0, 0.2, 0.0], [0.0, 0.0, 0.0])
+        arm.run(0.02)
+    fastest = float(arm.controller.rows.desired_twist[1])
+    assert fastest > 0.1
+    for _ in range(4):
+        arm.send_twist([0.0, 0.2, 0.0], [0.0, 0.0, 0.0])
+        arm.lack(0.02)
+    assert arm.controller.rows.desired_twist[1] < 0.7 * fastest
+
+
 def test_second_publisher_is_not_followed_until_the_first_ends() -> None:
     arm = TaskArm().activate()
     arm.hold_pose(0.2)
