@@ -114,6 +114,7 @@ class Case:
     start: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
+        self.model.damping = self.model.friction = np.zeros(self.model.nv)
         lower = np.maximum(self.model.lower, -2.0)
         upper = np.minimum(self.model.upper, 2.0)
         self.start = 0.6 * lower + 0.4 * upper

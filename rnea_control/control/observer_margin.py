@@ -15,8 +15,9 @@ inertia than its model, up to `MOST_INERTIA` times that. With K without delay th
     \alpha < (\beta d + K) (p + d K) / (p K)
 
 **Defaults.** A rotor that the model lacks may add `ROTOR` to the inertia of a joint. Such a joint
-gets `ROTOR / 2` more in its feedback, as far as its torque then changes within `LIVELY` of the
-bound for the delay, and an observer that is stable with and without the rotor.
+gets `ROTOR / 2` more in its feedback, or what its gain d and the delay T allow, d T = `LIVELY` with
+the least inertia that it has with the other joints free; and an observer that is stable with and
+without the rotor.
 """
 
 from __future__ import annotations
@@ -161,19 +162,24 @@ class Robustness(NamedTuple):
         return cls(np.zeros(nv), np.zeros(nv))
 
 
-def least_inertia(model: RobotModel) -> FloatArray:
-    """Least inertia of each joint with the others held, in some random postures, shape (nv,),
-    [kg m^2] or [kg]."""
+def free_inertia(model: RobotModel) -> tuple[FloatArray, float]:
+    """Least inertia of each joint with the others free in some postures, shape (nv,), [kg m^2] or
+    [kg]; and the largest eigenvalue of diag(these) times the inverse of the mass matrix there, as
+    joints with parallel axes may move together."""
     rng, ws = np.random.default_rng(0), Workspace(model)
-    found = np.full(model.nv, math.inf)
-    for _ in range(POSTURES):
-        found = np.minimum(found, np.diag(crba(model, ws, model.random(rng), ws.matrix)))
-    return found
+    inverses = [
+        np.linalg.inv(crba(model, ws, q, ws.matrix))
+        for q in (model.neutral(), *(model.random(rng) for _ in range(POSTURES)))
+    ]
+    found = np.min([1.0 / np.diag(inverse) for inverse in inverses], axis=0)
+    root = np.sqrt(found)
+    largest = max(np.linalg.eigvalsh(root[:, None] * each * root)[-1] for each in inverses)
+    return found, float(largest)
 
 
 def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Robustness:
     """Decides the inertia that is added, and the bandwidths. Takes some milliseconds."""
-    inertia, asked = least_inertia(model), float(settings[OBSERVER])
+    (inertia, together), asked = free_inertia(model), float(settings[OBSERVER])
     turns = np.array([kind != "prismatic" for kind in model.joint_types])
     may_have_rotor = turns & (model.armature == 0.0)
     told = settings.feedback_inertia
@@ -181,7 +187,7 @@ def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Ro
     delay = max(delays.delay, delays.period)
     damping = np.maximum(settings.gains.d, 1e-9)
     lively = np.maximum(LIVELY / (damping * (delay + 0.5 * delays.period)) - 1.0, 0.0)
-    added = np.minimum(0.5 * ROTOR, lively * inertia)
+    added = np.minimum(0.5 * ROTOR, lively * inertia / together)
     added = np.where(may_have_rotor & np.isnan(told), added, 0.0)
     ratio = (np.fmax(inertia, told) + added) / inertia
     with_rotor = (inertia + ROTOR * may_have_rotor) / inertia

@@ -260,7 +260,7 @@ INTERFACES: tuple[Interface, ...] = (
         "desired and measured state, errors and torques ([trajectories.md](trajectories.md#state))",
         needs=CONTROL_MSGS, fill=trajectory_state.controller_state),
     StateTopic("~/torque_terms", "sensor_msgs/msg/JointState",
-        "the terms of each torque, gravity to disturbance ([trajectories.md](trajectories.md#state))",
+        "terms of each torque, gravity to disturbance ([trajectories.md](trajectories.md#state))",
         fill=torque_terms),
     StateTopic("~/external_torques", "sensor_msgs/msg/JointState",
         "external torque of each joint in `effort`, from the arm's momentum "
