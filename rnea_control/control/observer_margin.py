@@ -7,17 +7,16 @@ and the estimate of the observer (disturbance_observer.py) is a state later in t
 is a matrix; it is stable if all eigenvalues are within the unit circle.
 
 The inertia of the real joint, as a multiple of the model's, is not known. The loop must be stable
-for all of them between `LEAST_INERTIA` and `MOST_INERTIA`; for a joint whose feedback has more
-inertia than its model, up to `MOST_INERTIA` times that. With K without delay the bound is
+from `LEAST_INERTIA` to `MOST_INERTIA` times that of the feedback, and for a rotor of `ROTOR` where
+neither `armature` nor `feedback_inertia` is told. With K without delay the bound is
 
 .. math::
 
     \alpha < (\beta d + K) (p + d K) / (p K)
 
-**Defaults.** A rotor that the model lacks may add `ROTOR` to the inertia of a joint. Such a joint
-gets `ROTOR / 2` more in its feedback, or what its gain d and the delay T allow, d T = `LIVELY` with
-the least inertia that it has with the other joints free; and an observer that is stable with and
-without the rotor.
+**Defaults.** A joint whose rotor is not told gets `ROTOR / 2` more in its feedback, or what its gain
+d and the delay T allow: d T = `LIVELY` with its least inertia, the other joints being free. The
+bandwidth is `USUAL`, or `SHARE` of the largest one.
 """
 
 from __future__ import annotations
@@ -36,10 +35,12 @@ from rnea_control.model import RobotModel
 LEAST_INERTIA = 0.7  # inertia of the real joint as a multiple of the model's
 MOST_INERTIA = 2.5
 ROTOR = 0.2  # inertia that a rotor may add where the model has none [kg m^2]
-LIVELY = 0.35  # product d T of a joint whose inertia was added, at most
+LIVELY = 0.45  # product d T of a joint whose inertia was added, at most
 USUAL = 20.0  # bandwidth by default [rad/s]
 SHARE = 0.5  # part of the largest bandwidth that is used by default
 POSTURES = 64  # random postures in which the least inertia is searched
+# Remedy for a joint whose rotor is not told.
+REMEDY = ". Its rotor is not known: give armature.{joint} or feedback_inertia.{joint}"
 BISECTIONS = 12  # steps of the search for the largest bandwidth
 INERTIAS = 6  # inertias between the bounds at which the loop is computed
 
@@ -185,18 +186,23 @@ def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Ro
     told = settings.feedback_inertia
     told = np.full(model.nv, math.nan) if told is None else told
     delay = max(delays.delay, delays.period)
-    damping = np.maximum(settings.gains.d, 1e-9)
-    lively = np.maximum(LIVELY / (damping * (delay + 0.5 * delays.period)) - 1.0, 0.0)
+    p, d = settings.gains.p, settings.gains.d
+    if not settings.control_law.feeds_back_acceleration:  # gains in Nm
+        ws = Workspace(model)
+        held = np.diag(crba(model, ws, model.neutral(), ws.matrix))
+        p, d = p / held, d / held
+    lively = np.maximum(LIVELY / (np.maximum(d, 1e-9) * (delay + 0.5 * delays.period)) - 1.0, 0.0)
     added = np.minimum(0.5 * ROTOR, lively * inertia / together)
-    added = np.where(may_have_rotor & np.isnan(told), added, 0.0)
+    unknown = may_have_rotor & np.isnan(told)
+    added = np.where(unknown, added, 0.0)
     ratio = (np.fmax(inertia, told) + added) / inertia
-    with_rotor = (inertia + ROTOR * may_have_rotor) / inertia
+    with_rotor = (inertia + ROTOR) / inertia
     bandwidth, objection = np.zeros(model.nv), ""
     is_default = math.isnan(asked)
     wanted = USUAL / SHARE if is_default else asked
     for j in range(model.nv if wanted > 0.0 else 0):
-        most = max(with_rotor[j], MOST_INERTIA) if is_default else MOST_INERTIA * ratio[j]
-        gains = float(settings.gains.p[j]), float(settings.gains.d[j])
+        most = max(with_rotor[j] if unknown[j] else 0.0, MOST_INERTIA * ratio[j])
+        gains = float(p[j]), float(d[j])
         of_joint = *gains, float(ratio[j]), most, delay, delays.dead_time, delays.period
         largest = largest_bandwidth(wanted, *of_joint)
         bandwidth[j] = SHARE * largest if is_default else largest
@@ -207,5 +213,6 @@ def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Ro
                 f"{ratio[j]:.3g} times the inertia of the model, states at "
                 f"{1.0 / delays.period:.0f} Hz and torques that act after {delay:.3g} s allow "
                 f"{allowed} at most: with more the joint swings"
+                f"{REMEDY.format(joint=model.joint_names[j]) if unknown[j] else ''}"
             )
     return Robustness(added, bandwidth, objection)

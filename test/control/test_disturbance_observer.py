@@ -229,13 +229,19 @@ QUICK = margin.Delays(PERIOD, PERIOD, PERIOD)
 
 def test_bandwidth_that_is_too_large_is_refused_with_the_largest() -> None:
     made = arm(20.0)
-    settings = replace(made.controller.settings, dead_time=SLOW.dead_time)
+    told = {"dead_time": SLOW.dead_time, "feedback_inertia": np.zeros(2)}
+    settings = replace(made.controller.settings, **told)
     words = made.supervisor.objection(ARM, replace(settings, more={OBSERVER: 500.0}))
     assert OBSERVER in words and "allow" in words
     allowed = float(words.split("allow ")[1].split(" at most")[0])
     assert not made.supervisor.objection(ARM, replace(settings, more={OBSERVER: 0.98 * allowed}))
     found = margin.judge(ARM, replace(settings, more={OBSERVER: 500.0}), SLOW)
     assert found.objection == words and found.bandwidth.min() == pytest.approx(allowed, rel=0.01)
+
+
+def test_unknown_rotor_is_named() -> None:
+    words = margin.judge(ARM, replace(arm().controller.settings, more={OBSERVER: 900.0}), SLOW)
+    assert "give armature." in words.objection
 
 
 def light_wrist(armature: float = 0.0) -> RobotModel:
