@@ -34,6 +34,7 @@ from rnea_control.control.robot import Robot
 from rnea_control.jit.inlining import inlined
 
 FADING = 0.2  # time constant with which an estimate that is not wanted fades [s]
+FAINT = 1e-9  # estimate that has faded [Nm] or [N]
 LONGEST_GAP = 0.02  # longest time between two states that tells of disturbances [s]
 STANDING_SHARE = 0.1  # change of the estimate of a standing joint, as a part of its effort limit
 NEAR = 2e-3  # position error of a joint that is near its place [rad] or [m]
@@ -56,11 +57,12 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
     if not h > 0.0:
         return
     wanted = settings.disturbance_bandwidth != 0.0 and compensates_disturbance(settings, state)
-    left = math.exp(-h / FADING)
+    filtered = at_bandwidth = 0.0
     for j in range(q.shape[0]):
         bandwidth = state.bandwidth[j] * state.feedback_share
         if not wanted or bandwidth == 0.0:
-            state.disturbance[j] *= left
+            faint = abs(state.disturbance[j]) < FAINT
+            state.disturbance[j] *= 0.0 if faint else math.exp(-h / FADING)
             continue
         if frozen or h > LONGEST_GAP:
             continue
@@ -71,7 +73,8 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
         state.standing_gap[j] = max(state.standing_gap[j], abs(state.residual[j] - before))
         if state.saturated_since[j] > 0.0 or _rests_in_place(settings, state, j):
             continue
-        filtered = -math.expm1(-bandwidth * h)
+        if bandwidth != at_bandwidth:  # mostly that of the joint before
+            filtered, at_bandwidth = -math.expm1(-bandwidth * h), bandwidth
         follows = before + filtered * (state.raw_residual[j] - before)
         slack, begin = STANDING_SHARE * settings.effort_limit[j], state.standing_disturbance[j]
         if _rests_near(state, j):

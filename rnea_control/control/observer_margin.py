@@ -8,15 +8,15 @@ is a matrix; it is stable if all eigenvalues are within the unit circle.
 
 The inertia of the real joint, as a multiple of the model's, is not known. The loop must be stable
 from `LEAST_INERTIA` to `MOST_INERTIA` times that of the feedback, and for a rotor of `ROTOR` where
-neither `armature` nor `feedback_inertia` is told. With K without delay the bound is
+neither `armature` nor `feedback_inertia` is known. With K without delay the bound is
 
 .. math::
 
     \alpha < (\beta d + K) (p + d K) / (p K)
 
-**Defaults.** A joint whose rotor is not told gets `ROTOR / 2` more in its feedback, or what its gain
-d and the delay T allow: d T = `LIVELY` with its least inertia, the other joints being free. The
-bandwidth is `USUAL`, or `SHARE` of the largest one.
+**Defaults.** A joint whose rotor is not told gets `ROTOR / 2` more in its feedback, or what its
+gain d and the delay T allow: d T = `LIVELY` with its least inertia, the other joints being free.
+The bandwidth is `USUAL`, or `SHARE` of the largest one.
 """
 
 from __future__ import annotations
@@ -184,17 +184,19 @@ def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Ro
     turns = np.array([kind != "prismatic" for kind in model.joint_types])
     may_have_rotor = turns & (model.armature == 0.0)
     told = settings.feedback_inertia
-    told = np.full(model.nv, math.nan) if told is None else told
+    uses_inertia = settings.control_law.feeds_back_acceleration  # else gains are in Nm
+    if told is None or not uses_inertia:
+        told = np.full(model.nv, math.nan)
     delay = max(delays.delay, delays.period)
     p, d = settings.gains.p, settings.gains.d
-    if not settings.control_law.feeds_back_acceleration:  # gains in Nm
+    if not uses_inertia:
         ws = Workspace(model)
         held = np.diag(crba(model, ws, model.neutral(), ws.matrix))
         p, d = p / held, d / held
     lively = np.maximum(LIVELY / (np.maximum(d, 1e-9) * (delay + 0.5 * delays.period)) - 1.0, 0.0)
     added = np.minimum(0.5 * ROTOR, lively * inertia / together)
     unknown = may_have_rotor & np.isnan(told)
-    added = np.where(unknown, added, 0.0)
+    added = np.where(unknown & uses_inertia, added, 0.0)
     ratio = (np.fmax(inertia, told) + added) / inertia
     with_rotor = (inertia + ROTOR) / inertia
     bandwidth, objection = np.zeros(model.nv), ""

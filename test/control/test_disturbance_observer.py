@@ -66,7 +66,7 @@ def swing_error(made: SupervisedArm) -> float:
 def test_constant_torque_costs_nothing_in_the_end(law: ControlLaw) -> None:
     made = arm(law=law)
     made.plant.push[:] = PUSH
-    made.run(2.0)
+    made.run(4.0)
     assert made.error < 1e-6 and made.speed < 1e-6
     np.testing.assert_allclose(made.disturbance, PUSH, rtol=1e-5)
     np.testing.assert_allclose(made.controller.external_torque, PUSH, rtol=1e-5)
