@@ -208,6 +208,16 @@ class Bench:
     def status(self) -> DiagnosticStatus:
         return self.node.diagnostics(LoopStatistics()).status[0]
 
+    def drain(self) -> None:
+        """Waits until no command is on its way, after states that were published without waiting
+        for an answer: else each answer is taken for that to the next state, which then comes while
+        the loop still takes the one before, and Fast DDS drops it."""
+        count = -1
+        while count != len(self.commands):
+            count = len(self.commands)
+            for _ in range(10):
+                self.spin()
+
     def answer(self, *arguments, **keywords) -> np.ndarray:
         """The command that answers a state."""
         loop = self.node.loop

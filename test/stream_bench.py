@@ -46,6 +46,7 @@ class StreamBench(Bench):
             return self.node.loop.now is not None and bool(self.commands)
 
         wait_for(begun)
+        self.drain()
         self.targets = self.sender(JointState, "target_joint")
 
     def sender(
