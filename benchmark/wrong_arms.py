@@ -1,5 +1,5 @@
-"""Arms that are not as their URDF says, under computed torque: the model alone, the defaults of a
-node, and with a feedback inertia no observer and three of them.
+"""Arms that are not as their URDF says, under computed torque: the model alone, what the
+controller decides by itself, and with a feedback inertia no observer and three of them.
 
     python benchmark/wrong_arms.py            the table of docs/tuning.md
     python benchmark/wrong_arms.py panda      one arm
@@ -29,7 +29,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tes
 from benchmark_robots import load  # noqa: E402
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint  # noqa: E402
-from rnea_control.control.observer_margin import Delays, judge  # noqa: E402
+from rnea_control.control.observer_margin import OBSERVER, Delays, judge  # noqa: E402
 from rnea_control.control.settings import SafetySettings  # noqa: E402
 from rnea_control.dynamics import Workspace, forward_dynamics, gravity, rnea  # noqa: E402
 from rnea_control.dynamics.regressor import inertial_parameters, regressor  # noqa: E402
@@ -230,10 +230,9 @@ class Adaptive:
         return np.clip(Y @ self.change, -self.bound, self.bound)
 
 
-ALONE = "model alone", "defaults"  # forms without the feedback inertia of the others
 FORMS: dict[str, Callable[[Case], object] | None] = {
     "model alone": None,
-    "defaults": None,
+    "automatic": None,
     "none": None,
     "momentum": None,
     "acceleration": Acceleration,
@@ -243,20 +242,21 @@ FORMS: dict[str, Callable[[Case], object] | None] = {
 
 def run(case: Case, wrong: Wrong, form: str, feedback_inertia: float) -> tuple[float, float]:
     """RMS of the position errors [mrad], infinite for an arm that is lost, and mean change of the
-    torque in a tick [Nm]. The `feedback_inertia` [kg m^2] is not that of the defaults."""
+    torque in a tick [Nm]. The `feedback_inertia` [kg m^2] is that of the last four forms."""
     model, n = case.model, case.model.nv
     safety = replace(SafetySettings.none(n), effort_limit=case.limit)
-    zero = np.zeros(n)
+    zero, told = np.zeros(n), {"model alone": 0.0, "automatic": math.nan}
     settings = ControllerSettings(
         Gains(np.full(n, P), np.full(n, D), zero, zero, zero),
         safety=safety,
-        feedback_inertia=None if form in ALONE else np.full(n, feedback_inertia),
+        feedback_inertia=np.full(n, told.get(form, feedback_inertia)),
         dead_time=PERIOD,
+        more={OBSERVER: math.nan if form == "automatic" else 0.0},
     )
     controller = Controller(model, settings)
     if form == "momentum":
         controller.rows.bandwidth = BANDWIDTH
-    elif form == "defaults":  # as the supervisor decides it
+    elif form == "automatic":  # as the supervisor decides it
         found = judge(model, settings, Delays(PERIOD, PERIOD, PERIOD))
         controller.rows.added_inertia = found.added_inertia
         controller.rows.bandwidth = found.bandwidth
@@ -293,7 +293,7 @@ def run(case: Case, wrong: Wrong, form: str, feedback_inertia: float) -> tuple[f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("arms", nargs="*", default=list(ARMS))
-    parser.add_argument("--feedback-inertia", type=float, default=0.1, help="without ALONE")
+    parser.add_argument("--feedback-inertia", type=float, default=0.1, help="of the last four")
     given = parser.parse_args()
     for name in given.arms:
         joints = [each for each in load(name).joint_names if re.fullmatch(ARMS[name], each)]
