@@ -60,7 +60,9 @@ class StickingPlant(Plant):
 def held_after_a_swing(friction: tuple[float, float, float], bandwidth: float) -> SupervisedArm:
     arm = SupervisedArm()
     settings = arm.controller.settings
-    arm.supervisor.change(ARM, replace(settings, more={OBSERVER: bandwidth}))
+    unknown = np.full(2, math.nan)  # rotors may be missing
+    changed = replace(settings, feedback_inertia=unknown, more={OBSERVER: bandwidth})
+    arm.supervisor.change(ARM, changed)
     arm.plant = StickingPlant(ARM, START, friction)
     arm.activate()
     arm.supervisor.judge_robustness()
