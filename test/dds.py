@@ -30,7 +30,7 @@ from rnea_control.simulation.executable import in_lockstep
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # Nothing below takes this long but for a machine that is badly overloaded, [s].
-PATIENCE = 30.0
+PATIENCE = 60.0
 # A controller of the two-joint arm, the same where the arm waits for as long as the machine needs,
 # and the arm.
 JOINTS = ["shoulder", "elbow"]
