@@ -180,7 +180,10 @@ def free_inertia(model: RobotModel) -> tuple[FloatArray, float]:
 
 def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Robustness:
     """Decides the inertia that is added, and the bandwidths. Takes some milliseconds."""
-    (inertia, together), asked = free_inertia(model), float(settings[OBSERVER])
+    asked, given = float(settings[OBSERVER]), settings.feedback_inertia
+    if asked == 0.0 and (given is None or not np.isnan(given).any()):
+        return Robustness.none(model.nv)
+    inertia, together = free_inertia(model)
     turns = np.array([kind != "prismatic" for kind in model.joint_types])
     may_have_rotor = turns & (model.armature == 0.0)
     told = settings.feedback_inertia
