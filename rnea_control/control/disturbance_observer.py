@@ -10,9 +10,10 @@ it follows with a bandwidth K of its own, and the laws that hold positions take 
 
 So a constant or slow error of the model costs nothing [Ohnishi 1987; Chen et al. 2000]. The
 estimate begins with zero, and fades where a push shall move the arm: under a hand, an impedance or
-a planner's gains. It stays as it is while
+a planner's gains. It fades faster while the arm brakes by the model, without states: what friction
+has needed would drive a joint on that rests. It stays as it is while
 
-- a torque is at its limit, or states are missing;
+- a torque is at its limit, or a state is late;
 - the arm is stopped, and may be pushed;
 - the joint is desired to rest, and is within `error_deadband` of its place.
 
@@ -34,6 +35,7 @@ from rnea_control.control.robot import Robot
 from rnea_control.jit.inlining import inlined
 
 FADING = 0.2  # time constant with which an estimate that is not wanted fades [s]
+FADING_BLIND = 0.1  # the same while states are predicted, as their velocity error decays [s]
 FAINT = 1e-9  # estimate that has faded [Nm] or [N]
 LONGEST_GAP = 0.02  # longest time between two states that tells of disturbances [s]
 STANDING_SHARE = 0.1  # change of the estimate of a standing joint, as a part of its effort limit
@@ -61,8 +63,7 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
     for j in range(q.shape[0]):
         bandwidth = state.bandwidth[j] * state.feedback_share
         if not wanted or bandwidth == 0.0:
-            faint = abs(state.disturbance[j]) < FAINT
-            state.disturbance[j] *= 0.0 if faint else math.exp(-h / FADING)
+            _fade(state, j, h, FADING)
             continue
         if frozen or h > LONGEST_GAP:
             continue
@@ -81,6 +82,20 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
             slack = min(slack, SURPLUS * state.standing_gap[j])
         follows = min(max(follows, min(begin - slack, before)), max(begin + slack, before))
         state.disturbance[j] = min(max(follows, -limit), limit)
+
+
+@inlined
+def _fade(state: State, j: int, h: float, time: float) -> None:
+    """The estimate of joint j fades for `h` [s] with a time constant [s]."""
+    faint = abs(state.disturbance[j]) < FAINT
+    state.disturbance[j] *= 0.0 if faint else math.exp(-h / time)
+
+
+@inlined
+def fade_blind(state: State, h: float) -> None:
+    """Fades the estimates for `h` [s] in which the states are predicted."""
+    for j in range(state.shape[1]):
+        _fade(state, j, h, FADING_BLIND)
 
 
 @inlined

@@ -257,6 +257,7 @@ def step(
     if predicted:
         feedback.predict_state(settings, state, q, v, dt, not arm.predicting)
         belief.watch_rest(state, t, v)
+        disturbance_observer.fade_blind(state, dt)
     else:
         stopped = arm.watch == motion_watch.STOPPED
         feedback.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP), stopped)

@@ -169,15 +169,19 @@ def test_load_that_the_observer_carries_may_be_told() -> None:
     assert made.error < 1e-5
 
 
-def test_it_stays_while_states_are_missing() -> None:
+def test_it_fades_while_the_arm_brakes_without_states() -> None:
+    """What friction has needed would drive a joint on. A gap of some states costs little."""
     made = arm()
     made.plant.push[:] = PUSH
     made.run(1.0)
-    before = made.disturbance.copy()
+    before = np.abs(made.disturbance)
     made.lack(0.06)
-    np.testing.assert_array_equal(made.disturbance, before)
+    assert (np.abs(made.disturbance) > 0.5 * before).all()
     made.run(0.5)
-    assert made.error < 1e-4 and made.mode is Mode.HOLDING
+    assert made.error < 1e-3 and made.mode is Mode.HOLDING
+    made.plant.push[:] = 0.0
+    made.lack(0.8)
+    assert (np.abs(made.disturbance) < 0.01 * before).all()
 
 
 # The margin.
