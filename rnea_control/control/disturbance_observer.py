@@ -35,7 +35,7 @@ from rnea_control.control.robot import Robot
 from rnea_control.jit.inlining import inlined
 
 FADING = 0.2  # time constant with which an estimate that is not wanted fades [s]
-FADING_BLIND = 0.1  # the same while states are predicted, as their velocity error decays [s]
+FADING_BLIND = 0.03  # the same while states are predicted [s]
 FAINT = 1e-9  # estimate that has faded [Nm] or [N]
 LONGEST_GAP = 0.02  # longest time between two states that tells of disturbances [s]
 STANDING_SHARE = 0.1  # change of the estimate of a standing joint, as a part of its effort limit

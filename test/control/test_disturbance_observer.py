@@ -175,7 +175,7 @@ def test_it_fades_while_the_arm_brakes_without_states() -> None:
     made.plant.push[:] = PUSH
     made.run(1.0)
     before = np.abs(made.disturbance)
-    made.lack(0.06)
+    made.lack(0.015)
     assert (np.abs(made.disturbance) > 0.5 * before).all()
     made.run(0.5)
     assert made.error < 1e-3 and made.mode is Mode.HOLDING

@@ -643,7 +643,7 @@ _STATES = (
     Fault("frozen_values", "values frozen, stamps go on, 1 s").by(
         states("frozen_values", 1000), _STOPS_BY_THE_MODEL, **_FRICTION
     ),
-    Fault("frozen_values_observed", "the same with the disturbance observer").by(
+    Fault("frozen_values_observed", "values frozen for 1 s, with the disturbance observer").by(
         states("frozen_values", 1000), _STOPS_BY_THE_MODEL, **_FRICTION, **_OBSERVER
     ),
     Fault("delayed", "states 20 ms late").by(throughout("delayed", by=20), _GOES_ON),
@@ -663,7 +663,7 @@ _STATES = (
         says="blind: .*jump",
         **_FRICTION,
     ),
-    Fault("jumping_observed", "the same with the disturbance observer").by(
+    Fault("jumping_observed", "a joint jumps by 1 rad, with the disturbance observer").by(
         arm_does("state_fault", kind="jumping", **_JUMP),
         Bound(astray=0.2, rest=300),
         says="blind: .*jump",
