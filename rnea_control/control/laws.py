@@ -26,6 +26,7 @@ While no state comes, the law is computed_torque on a predicted state.
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import Any
 
@@ -326,15 +327,18 @@ def _add_feedback_inertia(robot: Robot, settings: Settings, state: State, q: Vec
     whose rotor the model lacks."""
     wanted = False
     for j in range(q.shape[0]):
-        state.torque[j] += state.added_inertia[j] * state.feedback[j]
-        wanted |= settings.feedback_inertia[j] > 0.0
+        least = settings.feedback_inertia[j]
+        wanted |= least > 0.0
+        if math.isnan(least):
+            state.torque[j] += state.added_inertia[j] * state.feedback[j]
     if not wanted:
         return
     bodies, memory, matrix = robot.bodies, robot.memory, robot.matrix
     mass_matrix(bodies, memory, q, matrix)
     for j in range(q.shape[0]):
-        lacking = max(settings.feedback_inertia[j] - matrix[j, j], 0.0)
-        state.torque[j] += lacking * state.feedback[j]
+        least = settings.feedback_inertia[j]
+        if least > matrix[j, j]:  # false for NaN
+            state.torque[j] += (least - matrix[j, j]) * state.feedback[j]
 
 
 # The laws: functions of the measured state, that the feedback was computed for.

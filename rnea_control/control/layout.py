@@ -21,7 +21,7 @@ class Settings(Rows):
     i_clamp_max: Vector
     i_clamp_min: Vector
     error_deadband: Vector  # position error that the integral ignores [rad] or [m]
-    feedback_inertia: Vector  # least inertia of the feedback [kg m^2] or [kg]
+    feedback_inertia: Vector  # least inertia of the feedback [kg m^2] or [kg]; NaN: `added_inertia`
     dead_time: float  # [s]
     disturbance_bandwidth: float  # [rad/s]; 0: no disturbance is compensated, NaN: a default
     max_disturbance: Vector  # [Nm] or [N]

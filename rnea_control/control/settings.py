@@ -297,7 +297,6 @@ class ControllerSettings(Settings):
         rows.state_velocity_limit = model.velocity_limit
         self._fill_bounds(rows, model, limit)
         self._fill_stream(rows, model, limit)
-        rows.feedback_inertia[:] = np.nan_to_num(rows.feedback_inertia)
         most = rows.max_disturbance
         most[:] = np.where(np.isnan(most), DEFAULT_DISTURBANCE_SHARE * rows.effort_limit, most)
         rows.continuous = model.continuous
