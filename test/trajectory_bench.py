@@ -334,10 +334,13 @@ class TrajectoryBench:
         self.wait(lambda: sent.ended)
         return sent.ending
 
-    def publish(self, points: Sequence, start: float = 0.0, joints: Sequence[str] = JOINTS) -> str:
-        """Publishes a trajectory on the topic; what the controller said about it."""
-        message = trajectory(joints, points, start)
-        return self.said_after("trajectory", lambda: self.arm.send(message))
+    def publish(
+        self, points: Sequence, start: float = 0.0, words: str = "following a trajectory: "
+    ) -> str:
+        """Publishes a trajectory on the topic; the line with these words that the controller prints
+        about it."""
+        message = trajectory(JOINTS, points, start)
+        return self.said_after(words, lambda: self.arm.send(message))
 
     def said_after(self, words: str, action: Callable[[], None]) -> str:
         """The line with these words that the controller prints after an action."""

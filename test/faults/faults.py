@@ -819,7 +819,7 @@ _STREAMS = (
     Fault("stream_two", "a second sender of targets, 0.3 rad off").by(
         streamed(disturber="targets", goes_on=True),
         _STREAM_GOES_ON,
-        says="targets of /disturber_targets are ignored, as the arm follows /streamer",
+        says="of /disturber_targets are ignored, as the arm follows target_joint of /streamer",
     ),
     Fault("stream_jumping", "the targets of a stream jump by 1 rad, for good").by(
         streamed("jump"), _STREAM_STOPS, says="more than stream.max_distance"

@@ -48,8 +48,7 @@ def test_stream_of_moveit_servo_is_followed_and_settles_where_it_ends(
     begin, followed, asked = bench.now, [], []
     for k in range(80):
         stamp, points = servo_message(begin, bench.now)
-        line = bench.publish(points, start=stamp)
-        assert "following a trajectory" in line
+        bench.publish(points, start=stamp)
         bench.run((3 - k % 2) / RATE)  # by turns 12 and 8 ms
         reference = bench.observed().reference
         followed.append([reference.positions, reference.velocities])
