@@ -11,9 +11,11 @@ it follows with a bandwidth K of its own, and the laws that hold positions take 
 So a constant or slow error of the model costs nothing [Ohnishi 1987; Chen et al. 2000]. The
 estimate begins with zero, and fades where a push shall move the arm: under a hand, an impedance or
 a planner's gains. It fades faster while the arm brakes by the model, without states: what friction
-has needed would drive a joint on that rests. It stays as it is while
+has needed would drive a joint on that rests. So it does while states are older than the delay for
+which bandwidth and added inertia were judged (observer_margin.py), and the added inertia with it:
+the loop might swing. It stays as it is while
 
-- a torque is at its limit, or a state is late;
+- a torque is at its limit, or a state is missing;
 - the arm is stopped, and may be pushed;
 - the joint is desired to rest, and is within `error_deadband` of its place.
 
@@ -35,7 +37,7 @@ from rnea_control.control.robot import Robot
 from rnea_control.jit.inlining import inlined
 
 FADING = 0.2  # time constant with which an estimate that is not wanted fades [s]
-FADING_BLIND = 0.03  # the same while states are predicted [s]
+FADING_BLIND = 0.03  # the same while states are predicted or too old [s]
 FAINT = 1e-9  # estimate that has faded [Nm] or [N]
 LONGEST_GAP = 0.02  # longest time between two states that tells of disturbances [s]
 STANDING_SHARE = 0.1  # change of the estimate of a standing joint, as a part of its effort limit
@@ -58,12 +60,17 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
     """
     if not h > 0.0:
         return
+    late = state.state_age > state.longest_age  # false for NaN
+    _adapt_added_inertia(state, h, late)
     wanted = settings.disturbance_bandwidth != 0.0 and compensates_disturbance(settings, state)
     filtered = at_bandwidth = 0.0
     for j in range(q.shape[0]):
         bandwidth = state.bandwidth[j] * state.feedback_share
         if not wanted or bandwidth == 0.0:
             _fade(state, j, h, FADING)
+            continue
+        if late:
+            _fade(state, j, h, FADING_BLIND)
             continue
         if frozen or h > LONGEST_GAP:
             continue
@@ -82,6 +89,16 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
             slack = min(slack, SURPLUS * state.standing_gap[j])
         follows = min(max(follows, min(begin - slack, before)), max(begin + slack, before))
         state.disturbance[j] = min(max(follows, -limit), limit)
+
+
+@inlined
+def _adapt_added_inertia(state: State, h: float, late: bool) -> None:
+    """Fades the added inertia for `h` [s] if states are `late`, and brings it back if they are
+    not."""
+    share = 0.0 if late else 1.0
+    if state.added_share != share:
+        time = FADING_BLIND if late else FADING
+        state.added_share = share + (state.added_share - share) * math.exp(-h / time)
 
 
 @inlined
@@ -148,3 +165,4 @@ def start_anew(state: State) -> None:
     state.disturbance[:] = 0.0
     state.standing_disturbance[:] = 0.0
     state.standing_position[:] = math.nan
+    state.added_share = 1.0

@@ -330,7 +330,8 @@ def _add_feedback_inertia(robot: Robot, settings: Settings, state: State, q: Vec
         least = settings.feedback_inertia[j]
         wanted |= least > 0.0
         if math.isnan(least):
-            state.torque[j] += state.added_inertia[j] * state.feedback[j]
+            added = state.added_share * state.added_inertia[j]
+            state.torque[j] += added * state.feedback[j]
     if not wanted:
         return
     bodies, memory, matrix = robot.bodies, robot.memory, robot.matrix

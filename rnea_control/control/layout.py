@@ -164,6 +164,9 @@ class State(Desired):
     integral: Vector
     feedback: Vector
     added_inertia: Vector  # inertia added in the feedback, set from outside [kg m^2] or [kg]
+    added_share: float  # part of it that is in force
+    state_age: float  # age of the measured state, set from outside; NaN if it is not known [s]
+    longest_age: float  # largest age for which `added_inertia` and `bandwidth` are [s]
     model_position: Vector  # state and acceleration for which the model's torque is computed
     model_velocity: Vector
     model_acceleration: Vector

@@ -151,11 +151,13 @@ class Robustness(NamedTuple):
         bandwidth: bandwidth of the disturbance observer, shape (nv,), [rad/s].
         objection: why the bandwidth in the settings is too large, in a sentence with the largest
             one; empty if it is not. `bandwidth` is the largest one then.
+        longest_age: largest age of a state for which they are [s].
     """
 
     added_inertia: FloatArray
     bandwidth: FloatArray
     objection: str = ""
+    longest_age: float = math.inf
 
     @classmethod
     def none(cls, nv: int) -> Robustness:
@@ -220,4 +222,4 @@ def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Ro
                 f"{allowed} at most: with more the joint swings"
                 f"{REMEDY.format(joint=model.joint_names[j]) if unknown[j] else ''}"
             )
-    return Robustness(added, bandwidth, objection)
+    return Robustness(added, bandwidth, objection, delay + delays.period)

@@ -474,6 +474,7 @@ class Supervisor(Machine):
         observer."""
         self.controller.rows.added_inertia = found.added_inertia
         self.controller.rows.bandwidth = found.bandwidth
+        self.controller.rows.longest_age = found.longest_age
 
     def judge_robustness(self) -> str:
         """Does both; returns the objection. For programs without a thread beside the ticks."""

@@ -359,6 +359,7 @@ def step_at(
     """Fills `tau` by a step at time `t`, whose result is `loop.outcome`; see `step.advance`. `now`:
     steady clock [s]."""
     limit_rate(loop, arrays.state, t, now)
+    arrays.state.state_age = loop.age
     loop.outcome = step.advance(arrays, t, q, v, tau, predicted)
 
 
