@@ -34,7 +34,15 @@ PATIENCE = 90.0
 # A controller of the two-joint arm, the same where the arm waits for as long as the machine needs,
 # and the arm.
 JOINTS = ["shoulder", "elbow"]
-PARAMETERS = {"joints": JOINTS, "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS}}
+# Torques of the law and the model alone, from the first state on.
+MODEL_ALONE = {
+    "disturbance_observer.bandwidth": 0.0,
+    **{f"feedback_inertia.{joint}": 0.0 for joint in JOINTS},
+}
+PARAMETERS = {
+    "joints": JOINTS,
+    "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
+}
 # These start from the first state on, without a check of the wires before.
 PATIENT = {
     **PARAMETERS,

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import rclpy
-from dds import JOINTS, UNBOUNDED, wait_for
+from dds import JOINTS, MODEL_ALONE, UNBOUNDED, wait_for
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import ROSClock
@@ -43,6 +43,7 @@ GOOD = {
     "joint_state_timeout": 20.0,
     "joint_state_gap": 20.0,
     "dead_time": 0.0,
+    **MODEL_ALONE,
     # The torques of the control law itself: these tests jump from state to state.
     "activation.blend_time": 0.0,
     "activation.max_velocity": 100.0,

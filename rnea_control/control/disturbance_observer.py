@@ -15,7 +15,7 @@ has needed would drive a joint on that rests. So it does while states are older 
 which bandwidth and added inertia were judged (observer_margin.py), and the added inertia with it:
 the loop might swing. It stays as it is while
 
-- a torque is at its limit, or a state is missing;
+- a torque is at its limit, a state is missing, or positions may be frozen (belief.py);
 - the arm is stopped, and may be pushed;
 - the joint is desired to rest, and is within `error_deadband` of its place.
 
@@ -45,6 +45,7 @@ NEAR = 2e-3  # position error of a joint that is near its place [rad] or [m]
 SURPLUS = 1.5  # change of its estimate while it stands, as a multiple of what that is off
 MOVED = 5e-4  # distance after which a joint has moved, at least [rad] or [m]
 FREE_SHARE = 0.25  # the same, as a part of the distance that a free joint would move
+DOUBTED_STANDSTILL = 0.002  # `standstill` from which positions may be frozen [rad] or [m]
 LEAST_GAP = 1e-6  # [Nm] or [N]
 
 
@@ -61,6 +62,7 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
     if not h > 0.0:
         return
     late = state.state_age > state.longest_age  # false for NaN
+    doubted = state.standstill > DOUBTED_STANDSTILL
     _adapt_added_inertia(state, h, late)
     wanted = settings.disturbance_bandwidth != 0.0 and compensates_disturbance(settings, state)
     filtered = at_bandwidth = 0.0
@@ -72,7 +74,7 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
         if late:
             _fade(state, j, h, FADING_BLIND)
             continue
-        if frozen or h > LONGEST_GAP:
+        if frozen or doubted or h > LONGEST_GAP:
             continue
         before, limit = state.disturbance[j], settings.max_disturbance[j]
         if _has_moved(state, q[j], j):

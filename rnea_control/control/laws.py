@@ -10,8 +10,8 @@ With the desired motion q_d, v_d, a_d of a reference (references.py) and the fee
 
 A wrist whose model lacks its rotor inertia has hardly any feedback under computed_torque, as the
 feedback is an acceleration. A least inertia f of a joint's feedback gives the joint as much as an
-inertia f would have: max(0, f - M_jj) u is added. With f = -1 a joint whose model has no rotor
-gets as much as the delay of the torques allows (observer_margin.py).
+inertia f would have: max(0, f - M_jj) u is added. Without f, a joint whose model has no rotor gets
+as much as the delay of the torques allows (observer_margin.py).
 
 An estimated disturbance is taken off the torque of each law (disturbance_observer.py).
 

@@ -191,7 +191,7 @@ def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Ro
     told = settings.feedback_inertia
     uses_inertia = settings.control_law.feeds_back_acceleration  # else gains are in Nm
     if told is None or not uses_inertia:
-        told = np.full(model.nv, math.nan if not uses_inertia else 0.0)
+        told = np.full(model.nv, math.nan)
     delay = max(delays.delay, delays.period)
     p, d = settings.gains.p, settings.gains.d
     if not uses_inertia:

@@ -131,7 +131,7 @@ FEEDBACK = (
     tuned("gains.<joint>.error_deadband", float, 0.0,
         "position error up to which the integral term is frozen, so that a joint with stiction "
         "near its goal does not hunt about it", "rad or m", at_least=0.0),
-    tuned("feedback_inertia.<joint>", float, 0.0,
+    tuned("feedback_inertia.<joint>", float, DEFAULT,
         "lower bound of the inertia in the feedback of computed_torque, for an unknown rotor; "
         "multiplies the stiffness by its ratio to the model's inertia", "kg m^2 or kg",
         at_least=0.0,
@@ -139,7 +139,7 @@ FEEDBACK = (
         special=(
             DEFAULT, "up to 0.1 more than the model's where it has no `armature`", NAN
         )),
-    tuned("disturbance_observer.bandwidth", float, 0.0,
+    tuned("disturbance_observer.bandwidth", float, DEFAULT,
         "bandwidth of the estimate of what the arm does not do as its model says, which is taken "
         "off the torque (docs/tuning.md); 0: off", "rad/s", at_least=0.0, at_most=1000.0,
         special=(DEFAULT, "20, or less where the rotor is not told", NAN)),

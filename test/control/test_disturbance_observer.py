@@ -17,7 +17,6 @@ from rnea_control.control.disturbance_observer import STANDING_SHARE
 from rnea_control.control.observer_margin import OBSERVER, largest_bandwidth, spectral_radius
 from rnea_control.model import RobotModel
 
-UNKNOWN = np.full(2, math.nan)  # feedback inertia of joints whose rotors may be missing
 PUSH = np.array([4.0, -1.5])  # external torque [Nm]
 SWING = (0.8, 0.9, -0.9), (1.6, 0.1, 0.2), (2.4, 0.8, -0.7)  # times and positions
 
@@ -31,7 +30,7 @@ class Arm(SupervisedArm):
 
     def change(self, model: RobotModel = ARM, **more: object) -> Arm:
         """Changes parameters while it runs, by the names of their rows."""
-        settings = replace(self.controller.settings, feedback_inertia=UNKNOWN)
+        settings = self.controller.settings
         self.supervisor.change(model, replace(settings, more={**settings.more, **more}))
         return self
 
@@ -41,7 +40,7 @@ class Arm(SupervisedArm):
 
 
 def arm(bandwidth: float = math.nan, law: ControlLaw = ControlLaw.computed_torque, **given) -> Arm:
-    """An arm at rest with an observer of this bandwidth; NaN for that which the arm allows."""
+    """An arm at rest with an observer of this bandwidth; NaN for the default."""
     return Arm(law, **given).change(**{OBSERVER: bandwidth}).activate().run(0.1)
 
 
@@ -245,8 +244,8 @@ def test_bandwidth_that_is_too_large_is_refused_with_the_largest() -> None:
 
 
 def test_unknown_rotor_is_named() -> None:
-    settings = replace(arm().controller.settings, feedback_inertia=UNKNOWN, more={OBSERVER: 900.0})
-    assert "give armature." in margin.judge(ARM, settings, SLOW).objection
+    words = margin.judge(ARM, replace(arm().controller.settings, more={OBSERVER: 900.0}), SLOW)
+    assert "give armature." in words.objection
 
 
 def light_wrist(armature: float = 0.0) -> RobotModel:
@@ -257,8 +256,7 @@ def light_wrist(armature: float = 0.0) -> RobotModel:
 
 
 def test_joint_that_may_have_a_rotor_is_stable_with_and_without() -> None:
-    model = light_wrist()
-    settings = replace(arm().controller.settings, feedback_inertia=UNKNOWN)
+    model, settings = light_wrist(), arm().controller.settings
     found, inertia = margin.judge(model, settings, QUICK), margin.free_inertia(model)[0]
     assert found.bandwidth[0] == margin.USUAL and 0.0 < found.bandwidth[1] < 5.0
     for rotor in (0.0, margin.ROTOR):

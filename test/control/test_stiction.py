@@ -75,7 +75,7 @@ def held_after_a_swing(friction: tuple[float, float, float], bandwidth: float) -
     [*FRICTIONS[:2], *(pytest.param(each, marks=pytest.mark.explores) for each in FRICTIONS[2:])],
 )
 def test_joint_comes_to_its_goal_and_does_not_hunt(friction: tuple[float, float, float]) -> None:
-    """Without the observer it stops where it sticks first."""
+    """With the defaults; without the observer it stops where it sticks first."""
     without, arm = (held_after_a_swing(friction, bandwidth) for bandwidth in (0.0, math.nan))
     assert arm.mode is Mode.HOLDING and arm.error < max(0.25 * without.error, 2e-3)
     positions = []

@@ -526,7 +526,6 @@ EXPLORED |= {"stream_killed", "stream_emergency_stop", "stream_kill_controller"}
 EXPLORED |= {"pose_killed", "pose_emergency_stop", "pose_kill_controller"}
 EXPLORED |= {"stiffness_huge", "wrench_two", "gains_killed", "gains_garbage"}
 EXPLORED |= {"reversed", "kill_controller_reversed", "jumping", "frozen_values", "requests"}
-EXPLORED |= {"jumping_observed", "frozen_values_observed"}
 # Packages of messages that may be missing.
 NEEDS = dict.fromkeys(
     ("kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"),
@@ -558,7 +557,6 @@ _PUSHES_WRIST = arm_does("push", goes_on=True, joint=WRIST, torque=5.0, periods=
 # What little friction every arm has, [Nm] at each joint.
 _FRICTION = {"arm": {"joint_friction": 0.5}}
 # As far as the arm allows.
-_OBSERVER = {"disturbance_observer": {"bandwidth": -1.0}}
 _GOES_ON = Bound(astray=0.05, goal=0.01)
 # Nothing but a machine that gets busy can disturb it.
 _GOES_ON_AS_EVER = Bound(astray=0.02, goal=0.002)
@@ -643,9 +641,6 @@ _STATES = (
     Fault("frozen_values", "values frozen, stamps go on, 1 s").by(
         states("frozen_values", 1000), _STOPS_BY_THE_MODEL, **_FRICTION
     ),
-    Fault("frozen_values_observed", "values frozen for 1 s, with the disturbance observer").by(
-        states("frozen_values", 1000), _STOPS_BY_THE_MODEL, **_FRICTION, **_OBSERVER
-    ),
     Fault("delayed", "states 20 ms late").by(throughout("delayed", by=20), _GOES_ON),
     Fault("dropped", "10 % of the states lost").by(throughout("dropped", share=0.1), _GOES_ON),
     Fault("nan_short", "NaN in one joint, 5 states").by(
@@ -662,13 +657,6 @@ _STATES = (
         Bound(astray=0.2, rest=300),
         says="blind: .*jump",
         **_FRICTION,
-    ),
-    Fault("jumping_observed", "a joint jumps by 1 rad, with the disturbance observer").by(
-        arm_does("state_fault", kind="jumping", **_JUMP),
-        Bound(astray=0.2, rest=300),
-        says="blind: .*jump",
-        **_FRICTION,
-        **_OBSERVER,
     ),
     Fault("missing", "a joint is missing, 1 s").by(
         states("missing", 1000, joint=ELBOW), _STOPS_BY_THE_MODEL, **_FRICTION

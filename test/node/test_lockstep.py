@@ -22,7 +22,15 @@ POINTS = [
 ]
 GAINS = {"gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS}}
 # A torque acts at once here, and holds for a period.
-PARAMETERS = {**PATIENT, "joints": list(PANDA_JOINTS), **GAINS, "dead_time": 0.0005}
+PARAMETERS = {
+    **PATIENT,
+    "joints": list(PANDA_JOINTS),
+    **GAINS,
+    "dead_time": 0.0005,
+    # They begin when the thread beside the ticks comes to it, which is another tick each time.
+    "disturbance_observer.bandwidth": 0.0,
+    "feedback_inertia": dict.fromkeys(PANDA_JOINTS, 0.0),
+}
 
 
 def rms(errors: np.ndarray) -> float:

@@ -170,7 +170,7 @@ def test_what_describes_hardware_beyond_the_urdf_is_overridden(tmp_path: Path) -
     assert arm.overrides == {
         "payload.mass": 0.0,
         "friction.a.coulomb": -1.0,  # that of the URDF
-        "feedback_inertia.a": 0.0,
+        "feedback_inertia.a": -1.0,
     }
     assert "payload.mass: 2.0 -> 0.0" in arm.overridden
     assert arm.gravity == (0.0, 0.0, 9.81) and arm.locked_positions == {"c": 1.0}
