@@ -41,6 +41,7 @@ SHARE = 0.5  # part of the largest bandwidth that is used by default
 POSTURES = 64  # random postures in which the least inertia is searched
 # Remedy for a joint whose rotor is not told.
 REMEDY = ". Its rotor is not known: give armature.{joint} or feedback_inertia.{joint}"
+LATE = 2.0  # age of a state that is too old, a period less, as a multiple of the delay
 BISECTIONS = 12  # steps of the search for the largest bandwidth
 INERTIAS = 6  # inertias between the bounds at which the loop is computed
 
@@ -222,4 +223,4 @@ def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Ro
                 f"{allowed} at most: with more the joint swings"
                 f"{REMEDY.format(joint=model.joint_names[j]) if unknown[j] else ''}"
             )
-    return Robustness(added, bandwidth, objection, delay + delays.period)
+    return Robustness(added, bandwidth, objection, LATE * delay + delays.period)
