@@ -311,8 +311,10 @@ class Run:
             self._refused.append(str(refusal))
 
     def _explain(self) -> None:
-        """Looks for the cause of a fault, as the node does beside its ticks."""
+        """Judges the observer, and looks for the cause of a fault, as the node does beside its
+        ticks."""
         supervisor = self._supervisor
+        supervisor.judge_robustness()
         if supervisor.unexplained:
             supervisor.unexplained = False
             words = supervisor.cause(self._controller.recorded(EXPLAINED))
