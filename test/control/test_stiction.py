@@ -12,7 +12,7 @@ from plant import Plant
 from supervised_arm import START, SupervisedArm
 
 from rnea_control.control import Mode
-from rnea_control.control.observer_margin import OBSERVER
+from rnea_control.control.observer_margin import OBSERVER, USUAL
 from rnea_control.model import RobotModel
 
 SUBSTEPS = 10  # steps of the bristles within a step of the plant
@@ -57,17 +57,30 @@ class StickingPlant(Plant):
             super().step(tau, dt / SUBSTEPS)
 
 
-def held_after_a_swing(friction: tuple[float, float, float], bandwidth: float) -> SupervisedArm:
+def held_after_a_swing(
+    friction: tuple[float, float, float], bandwidth: float, least_inertia: float = math.nan
+) -> SupervisedArm:
+    """An arm that holds; its rotors may be missing where no least inertia of the feedback is
+    given."""
     arm = SupervisedArm()
     settings = arm.controller.settings
-    unknown = np.full(2, math.nan)  # rotors may be missing
-    changed = replace(settings, feedback_inertia=unknown, more={OBSERVER: bandwidth})
+    inertia = np.full(2, least_inertia)
+    changed = replace(settings, feedback_inertia=inertia, more={OBSERVER: bandwidth})
     arm.supervisor.change(ARM, changed)
     arm.plant = StickingPlant(ARM, START, friction)
     arm.activate()
     arm.supervisor.judge_robustness()
     arm.follow((1.0, 0.6, -0.8), (2.0, 0.45, -0.65))
     return arm.run(4.0)
+
+
+def moved(arm: SupervisedArm) -> float:
+    """Largest way of a joint within two seconds [rad]."""
+    positions = []
+    for _ in range(2000):
+        arm.tick()
+        positions.append(arm.plant.q.copy())
+    return float(np.ptp(positions, axis=0).max())
 
 
 @pytest.mark.parametrize(
@@ -78,8 +91,16 @@ def test_joint_comes_to_its_goal_and_does_not_hunt(friction: tuple[float, float,
     """With the defaults; without the observer it stops where it sticks first."""
     without, arm = (held_after_a_swing(friction, bandwidth) for bandwidth in (0.0, math.nan))
     assert arm.mode is Mode.HOLDING and arm.error < max(0.25 * without.error, 2e-3)
-    positions = []
-    for _ in range(2000):
-        arm.tick()
-        positions.append(arm.plant.q.copy())
-    assert np.ptp(positions, axis=0).max() < 5e-4
+    assert moved(arm) < 5e-4
+
+
+@pytest.mark.explores
+@pytest.mark.parametrize("friction", FRICTIONS)
+def test_joint_whose_inertia_is_known_slips_only_for_a_while(
+    friction: tuple[float, float, float],
+) -> None:
+    """The estimate is faster there, by the full default bandwidth."""
+    arm = held_after_a_swing(friction, math.nan, least_inertia=0.0)
+    assert (arm.controller.rows.bandwidth == USUAL).all()
+    arm.run(10.0)
+    assert arm.mode is Mode.HOLDING and moved(arm) < 5e-4 and arm.error < 5e-3
