@@ -23,7 +23,8 @@ A joint that stands although its estimate grows presses on something, or sticks:
 changes by no more than `STANDING_SHARE` of the effort limit until it moves. A joint that shall rest
 and is near its place would hunt about it if it sticks. The estimate of a free joint changes by no
 more than it is off, tau_ext - d, and that of a joint that sticks is off by the same all the time:
-it may change by little more than that.
+it may change by little more than that. What is near grows each time that the joint slips to the
+other side of its place.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ FAINT = 1e-9  # estimate that has faded [Nm] or [N]
 LONGEST_GAP = 0.02  # longest time between two states that tells of disturbances [s]
 STANDING_SHARE = 0.1  # change of the estimate of a standing joint, as a part of its effort limit
 NEAR = 2e-3  # position error of a joint that is near its place [rad] or [m]
+HUNTING = 1.5  # factor of it each time that the joint has slipped to the other side of its place
 SURPLUS = 1.5  # change of its estimate while it stands, as a multiple of what that is off
 MOVED = 5e-4  # distance after which a joint has moved, at least [rad] or [m]
 FREE_SHARE = 0.25  # the same, as a part of the distance that a free joint would move
@@ -87,7 +89,7 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
             filtered, at_bandwidth = -math.expm1(-bandwidth * h), bandwidth
         follows = before + filtered * (state.raw_residual[j] - before)
         slack, begin = STANDING_SHARE * settings.effort_limit[j], state.standing_disturbance[j]
-        if _rests_near(state, j):
+        if _is_near(state, j):
             slack = min(slack, SURPLUS * state.standing_gap[j])
         follows = min(max(follows, min(begin - slack, before)), max(begin + slack, before))
         state.disturbance[j] = min(max(follows, -limit), limit)
@@ -140,9 +142,18 @@ def _rests_in_place(settings: Settings, state: State, j: int) -> bool:
 
 
 @inlined
-def _rests_near(state: State, j: int) -> bool:
-    """True if joint j is desired to rest, and is near its place."""
-    return _should_rest(state, j) and abs(state.position_error[j]) < NEAR
+def _is_near(state: State, j: int) -> bool:
+    """True if joint j is desired to rest, and is near its place, or hunts about it."""
+    if not _should_rest(state, j):
+        state.resting_side[j], state.near[j] = 0.0, NEAR
+        return False
+    error = state.position_error[j]
+    if abs(error) > state.near[j]:
+        side = math.copysign(1.0, error)
+        if side == -state.resting_side[j]:
+            state.near[j] *= HUNTING
+        state.resting_side[j] = side
+    return abs(error) < state.near[j]
 
 
 @inlined
@@ -168,3 +179,5 @@ def start_anew(state: State) -> None:
     state.standing_disturbance[:] = 0.0
     state.standing_position[:] = math.nan
     state.added_share = 1.0
+    state.resting_side[:] = 0.0
+    state.near[:] = NEAR

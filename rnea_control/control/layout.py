@@ -298,6 +298,8 @@ class State(Desired):
     standing_position: Vector  # position of a joint when it has moved last [rad] or [m]
     standing_disturbance: Vector  # its estimate at that position
     standing_gap: Vector  # most that the estimate was off since
+    resting_side: Vector  # side of its place where a joint came to rest, a sign; 0 for none
+    near: Vector  # position error within which a joint that rests is near its place [rad] or [m]
 
     # Bounds of the motion (motion_watch.py).
     smooth_velocity_error: Vector
