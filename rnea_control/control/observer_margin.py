@@ -183,15 +183,16 @@ def free_inertia(model: RobotModel) -> tuple[FloatArray, float]:
 
 def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Robustness:
     """Decides the inertia that is added, and the bandwidths. Takes some milliseconds."""
-    asked, given = float(settings[OBSERVER]), settings.feedback_inertia
-    if asked == 0.0 and (given is None or not np.isnan(given).any()):
+    asked, told = float(settings[OBSERVER]), settings.feedback_inertia
+    if told is None:
+        told = np.full(model.nv, math.nan)
+    if asked == 0.0 and not np.isnan(told).any():
         return Robustness.none(model.nv)
     inertia, together = free_inertia(model)
     turns = np.array([kind != "prismatic" for kind in model.joint_types])
     may_have_rotor = turns & (model.armature == 0.0)
-    told = settings.feedback_inertia
     uses_inertia = settings.control_law.feeds_back_acceleration  # else gains are in Nm
-    if told is None or not uses_inertia:
+    if not uses_inertia:
         told = np.full(model.nv, math.nan)
     delay = max(delays.delay, delays.period)
     p, d = settings.gains.p, settings.gains.d
