@@ -1,9 +1,11 @@
-"""`TrajectoryClient`: sends a trajectory to a controller, and receives the result."""
+"""`TrajectoryClient`: sends trajectories to a controller, one after the other, and receives the
+results."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from action_msgs.msg import GoalStatus
@@ -23,8 +25,8 @@ GRACE = 3.0  # time for the discovery of the action, after that of the topic [s]
 
 
 class TrajectoryClient:
-    """Sends one trajectory by the action of a controller, or by its topic if the action is missing
-    or control_msgs is not installed.
+    """Sends trajectories by the action of a controller, or by its topic if the action is missing or
+    control_msgs is not installed. The attributes are about the last trajectory.
 
     Args:
         node: node of the client; an executor must spin it.
@@ -39,12 +41,15 @@ class TrajectoryClient:
         rejected: True if the action has rejected the goal.
         failure: why the goal was rejected or aborted; empty otherwise.
         result: `error_string` of a goal that succeeded.
+        status: status of the result, from action_msgs/GoalStatus.
+        code: `error_code` of the result.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
         self.controller = node.resolve_topic_name(controller)
         self.way = self.failure = self.result = ""
         self.ended = self.accepted = self.rejected = self._cancels = False
+        self.status = self.code = 0
         self.by_action = FollowJointTrajectory is not None
         name = f"{controller}/joint_trajectory"
         self._publisher = node.create_publisher(JointTrajectory, name, 1)
@@ -80,12 +85,15 @@ class TrajectoryClient:
     def send(
         self, message: JointTrajectory, on_feedback: Callable[[Any], None] | None = None
     ) -> None:
-        """Sends a trajectory; call it when `is_ready`.
+        """Sends a trajectory; call it when `is_ready`, and the trajectory before has ended.
 
         Args:
             message: the trajectory.
             on_feedback: called with each feedback message of the action.
         """
+        if self.way:
+            self.ended = self.accepted = self.rejected = self._cancels = False
+            self.failure = self.result = ""
         self.by_action = self.by_action and self.is_there
         self.way = self._action if self.by_action else self._topic
         if self.by_action:
@@ -94,6 +102,13 @@ class TrajectoryClient:
             answer.add_done_callback(self._note_answer)
         else:
             self._publisher.publish(message)
+
+    def another(self) -> TrajectoryClient:
+        """A client for a further trajectory, by the same connection."""
+        client = copy(self)
+        client.way = client.failure = client.result = ""
+        client.ended = client.accepted = client.rejected = client._cancels = False
+        return client
 
     def cancel(self) -> None:
         """Cancels the goal of the action, now or once it is accepted. No effect with the topic."""
@@ -118,6 +133,7 @@ class TrajectoryClient:
 
     def _note_result(self, result: Future) -> None:
         status, outcome = result.result().status, result.result().result
+        self.status, self.code = status, outcome.error_code
         if status == GoalStatus.STATUS_CANCELED and not self._cancels:
             self.end("another client canceled the goal")
         elif outcome.error_code == outcome.SUCCESSFUL:
