@@ -17,7 +17,8 @@ the loop might swing. It stays as it is while
 
 - a torque is at its limit, a state is missing, or positions may be frozen (belief.py);
 - the arm is stopped, and may be pushed;
-- the joint is desired to rest, and is within `error_deadband` of its place.
+- the joint is desired to rest, and is within `error_deadband` of its place;
+- the change would make a joint faster that moves too fast already, as one that has stuck.
 
 A joint that stands although its estimate grows presses on something, or sticks: the estimate
 changes by no more than `STANDING_SHARE` of the effort limit until it moves. A joint that shall rest
@@ -44,6 +45,7 @@ LONGEST_GAP = 0.02  # longest time between two states that tells of disturbances
 STANDING_SHARE = 0.1  # change of the estimate of a standing joint, as a part of its effort limit
 NEAR = 2e-3  # position error of a joint that is near its place [rad] or [m]
 HUNTING = 1.5  # factor of it each time that the joint has slipped to the other side of its place
+HASTY = 0.15  # velocity error of a joint that is too fast, as a part of its velocity limit
 SURPLUS = 1.5  # change of its estimate while it stands, as a multiple of what that is off
 MOVED = 5e-4  # distance after which a joint has moved, at least [rad] or [m]
 FREE_SHARE = 0.25  # the same, as a part of the distance that a free joint would move
@@ -92,7 +94,9 @@ def estimate(settings: Settings, state: State, h: float, q: Vector, frozen: bool
         if _is_near(state, j):
             slack = min(slack, SURPLUS * state.standing_gap[j])
         follows = min(max(follows, min(begin - slack, before)), max(begin + slack, before))
-        state.disturbance[j] = min(max(follows, -limit), limit)
+        follows = min(max(follows, -limit), limit)
+        if not _hastens(settings, state, follows - before, j):
+            state.disturbance[j] = follows
 
 
 @inlined
@@ -117,6 +121,13 @@ def fade_blind(state: State, h: float) -> None:
     """Fades the estimates for `h` [s] in which the states are predicted."""
     for j in range(state.shape[1]):
         _fade(state, j, h, FADING_BLIND)
+
+
+@inlined
+def _hastens(settings: Settings, state: State, change: float, j: int) -> bool:
+    """True if a change of its estimate makes joint j faster, which is too fast already."""
+    error = state.velocity_error[j]
+    return abs(error) > HASTY * settings.reference_speed[j] and change * error > 0.0
 
 
 @inlined
