@@ -181,6 +181,13 @@ def free_inertia(model: RobotModel) -> tuple[FloatArray, float]:
     return found, float(largest)
 
 
+def objection(model: RobotModel, settings: ControllerSettings, delays: Delays) -> str:
+    """Why the bandwidth in the settings is too large, in a sentence; empty if it is not. Takes no
+    time for the default, which is never too large."""
+    is_number = settings[OBSERVER] > 0.0  # false for NaN
+    return judge(model, settings, delays).objection if is_number else ""
+
+
 def judge(model: RobotModel, settings: ControllerSettings, delays: Delays) -> Robustness:
     """Decides the inertia that is added, and the bandwidths. Takes some milliseconds."""
     asked, told = float(settings[OBSERVER]), settings.feedback_inertia
