@@ -1,5 +1,5 @@
-"""Arms that are not as their URDF says, under computed torque: the model alone, what the
-controller decides by itself, and with a feedback inertia no observer and three of them.
+"""Arms that are not as their URDF says, under computed torque: the model alone, the defaults,
+and with a feedback inertia no observer and three of them.
 
     python benchmark/wrong_arms.py            the table of docs/tuning.md
     python benchmark/wrong_arms.py panda      one arm
@@ -232,7 +232,7 @@ class Adaptive:
 
 FORMS: dict[str, Callable[[Case], object] | None] = {
     "model alone": None,
-    "automatic": None,
+    "defaults": None,
     "none": None,
     "momentum": None,
     "acceleration": Acceleration,
@@ -245,18 +245,18 @@ def run(case: Case, wrong: Wrong, form: str, feedback_inertia: float) -> tuple[f
     torque in a tick [Nm]. The `feedback_inertia` [kg m^2] is that of the last four forms."""
     model, n = case.model, case.model.nv
     safety = replace(SafetySettings.none(n), effort_limit=case.limit)
-    zero, told = np.zeros(n), {"model alone": 0.0, "automatic": math.nan}
+    zero, told = np.zeros(n), {"model alone": 0.0, "defaults": math.nan}
     settings = ControllerSettings(
         Gains(np.full(n, P), np.full(n, D), zero, zero, zero),
         safety=safety,
         feedback_inertia=np.full(n, told.get(form, feedback_inertia)),
         dead_time=PERIOD,
-        more={OBSERVER: math.nan if form == "automatic" else 0.0},
+        more={OBSERVER: math.nan if form == "defaults" else 0.0},
     )
     controller = Controller(model, settings)
     if form == "momentum":
         controller.rows.bandwidth = BANDWIDTH
-    elif form == "automatic":  # as the supervisor decides it
+    elif form == "defaults":  # as the supervisor decides them
         found = judge(model, settings, Delays(PERIOD, PERIOD, PERIOD))
         controller.rows.added_inertia = found.added_inertia
         controller.rows.bandwidth = found.bandwidth

@@ -1,5 +1,4 @@
-"""`TrajectoryClient`: sends trajectories to a controller, one after the other, and receives the
-results."""
+"""`TrajectoryClient`: sends a trajectory to a controller, and receives the result."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ GRACE = 3.0  # time for the discovery of the action, after that of the topic [s]
 
 
 class TrajectoryClient:
-    """Sends trajectories by the action of a controller, or by its topic if the action is missing or
-    control_msgs is not installed. The attributes are about the last trajectory.
+    """Sends one trajectory by the action of a controller, or by its topic if the action is missing
+    or control_msgs is not installed.
 
     Args:
         node: node of the client; an executor must spin it.
@@ -47,9 +46,7 @@ class TrajectoryClient:
 
     def __init__(self, node: Node, controller: str) -> None:
         self.controller = node.resolve_topic_name(controller)
-        self.way = self.failure = self.result = ""
-        self.ended = self.accepted = self.rejected = self._cancels = False
-        self.status = self.code = 0
+        self._begin()
         self.by_action = FollowJointTrajectory is not None
         name = f"{controller}/joint_trajectory"
         self._publisher = node.create_publisher(JointTrajectory, name, 1)
@@ -85,15 +82,12 @@ class TrajectoryClient:
     def send(
         self, message: JointTrajectory, on_feedback: Callable[[Any], None] | None = None
     ) -> None:
-        """Sends a trajectory; call it when `is_ready`, and the trajectory before has ended.
+        """Sends a trajectory; call it when `is_ready`.
 
         Args:
             message: the trajectory.
             on_feedback: called with each feedback message of the action.
         """
-        if self.way:
-            self.ended = self.accepted = self.rejected = self._cancels = False
-            self.failure = self.result = ""
         self.by_action = self.by_action and self.is_there
         self.way = self._action if self.by_action else self._topic
         if self.by_action:
@@ -106,9 +100,14 @@ class TrajectoryClient:
     def another(self) -> TrajectoryClient:
         """A client for a further trajectory, by the same connection."""
         client = copy(self)
-        client.way = client.failure = client.result = ""
-        client.ended = client.accepted = client.rejected = client._cancels = False
+        client._begin()
         return client
+
+    def _begin(self) -> None:
+        """Forgets the trajectory."""
+        self.way = self.failure = self.result = ""
+        self.ended = self.accepted = self.rejected = self._cancels = False
+        self.status = self.code = 0
 
     def cancel(self) -> None:
         """Cancels the goal of the action, now or once it is accepted. No effect with the topic."""

@@ -73,7 +73,7 @@ class ControllerLink:
     Attributes:
         controller: full name of the controller's node.
         connection: the node, and the thread of its callbacks.
-        client: client of the action.
+        client: client of the action; `another` of it sends a goal.
         mode: mode of the controller; empty while unknown.
         reason: reason of the mode.
         moved_at: last time when the mode became `moving`, by the steady clock [s].
@@ -305,17 +305,14 @@ class ControllerLink:
         return np.array(response.position), ""
 
     def send(
-        self,
-        profile: Profile,
-        on_feedback: Callable[[Any], None],
-        client: TrajectoryClient | None = None,
+        self, profile: Profile, on_feedback: Callable[[Any], None], client: TrajectoryClient
     ) -> None:
         """Sends the motion as a goal that starts at once.
 
         Args:
             profile: the motion.
             on_feedback: called with each feedback, in the thread of the callbacks.
-            client: client for this goal; `client` of the link by default.
+            client: client for this goal.
         """
         message = JointTrajectory(joint_names=list(self._joints))
         rows = profile.positions, profile.velocities, profile.accelerations
@@ -326,15 +323,11 @@ class ControllerLink:
             seconds, nanoseconds = divmod(round(moment * NANOSECONDS), round(NANOSECONDS))
             point.time_from_start.sec, point.time_from_start.nanosec = seconds, nanoseconds
             message.points.append(point)
-        client = client or self.client
         self.connection.run(lambda: client.send(message, lambda given: on_feedback(given.feedback)))
 
-    def follow(
-        self, show: Callable[[], None], signals: int = 1, watch: GoalWatch | None = None
-    ) -> None:
+    def follow(self, watch: GoalWatch, show: Callable[[], None], signals: int = 1) -> None:
         """Waits until a goal has ended, a number of signals was received, or the controller has
-        ended; calls `show` repeatedly. The goal is that of `client`, or of `watch`."""
-        watch = watch or GoalWatch(self, self.client)
+        ended; calls `show` repeatedly."""
         while self._running(signals) and not watch.has_ended():
             self.connection.wait(lambda: watch.client.ended, LOOK, signals)
             show()

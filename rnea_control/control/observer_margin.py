@@ -181,7 +181,7 @@ def free_inertia(model: RobotModel) -> tuple[FloatArray, float]:
     return found, float(largest)
 
 
-def objection(model: RobotModel, settings: ControllerSettings, delays: Delays) -> str:
+def bandwidth_objection(model: RobotModel, settings: ControllerSettings, delays: Delays) -> str:
     """Why the bandwidth in the settings is too large, in a sentence; empty if it is not. Takes no
     time for the default, which is never too large."""
     is_number = settings[OBSERVER] > 0.0  # false for NaN

@@ -418,7 +418,7 @@ class Supervisor(Machine):
             law = settings.task_law
             gain = self._excessive_task_gain(law, model, settings, settings.rows(model))
         if not gain and self.state_period.is_known:
-            gain = observer_margin.objection(model, settings, self._delays(settings))
+            gain = observer_margin.bandwidth_objection(model, settings, self._delays(settings))
         q, ws = self.controller.last_state[0], self._workspace
         return gain or feasibility.excessive_load(model, ws, settings, q)
 

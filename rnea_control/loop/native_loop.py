@@ -173,13 +173,9 @@ def place(loop: LoopState, states: IntakeArrays, stamp: int, now: float, time: f
 
 
 @inlined
-def measured_times(loop: LoopState, intake: Intake, age: float) -> tuple[float, float]:
-    """Time since the state before, and age of the state, [s]; NaN where a clock that is not the
-    system's makes the stamps."""
-    interval = intake.interval
-    if not loop.system_time:
-        interval = age = math.nan
-    return interval, age if 0.0 <= age < LONGEST_AGE else math.nan
+def known_age(loop: LoopState) -> float:
+    """Age of the state [s]; NaN where another clock than the system's makes the stamps."""
+    return loop.age if loop.system_time and 0.0 <= loop.age < LONGEST_AGE else math.nan
 
 
 @inlined
@@ -359,7 +355,7 @@ def step_at(
     """Fills `tau` by a step at time `t`, whose result is `loop.outcome`; see `step.advance`. `now`:
     steady clock [s]."""
     limit_rate(loop, arrays.state, t, now)
-    arrays.state.state_age = loop.age
+    arrays.state.state_age = known_age(loop)
     loop.outcome = step.advance(arrays, t, q, v, tau, predicted)
 
 
@@ -572,8 +568,8 @@ def count(
     loop: LoopState, statistics: StatisticsArrays, intake: Intake, duration: float, missed: int
 ) -> None:
     """Counts a tick that took `duration` [s], before which `missed` states were not taken."""
-    interval, age = measured_times(loop, intake, loop.age)
-    record(statistics, duration, age + duration, interval, intake.period, missed)
+    interval = intake.interval if loop.system_time else math.nan
+    record(statistics, duration, known_age(loop) + duration, interval, intake.period, missed)
 
 
 @kernel(

@@ -48,6 +48,8 @@ def findings(
         yield WARN, supervisor.weak_braking
     if configured.delay_watch.finding:
         yield WARN, configured.delay_watch.finding
+    if late := _late_states(configured.loop, recent):
+        yield WARN, late
     if external := _external_torque(configured.loop):
         yield WARN, external
     if model := configured.model_watch.findings:
@@ -80,6 +82,21 @@ def _external_torque(loop: ControlLoop) -> str:
     return (
         f"{external[j]:.3g} {units(model, j).effort} act on {model.joint_names[j]} that the model "
         f"does not know of, {parts[j]:.2f} of its effort limit: friction, payload, contact?"
+    )
+
+
+def _late_states(loop: ControlLoop, recent: LoopStatistics) -> str:
+    """Message about states that are too old for the disturbance observer and the feedback inertia
+    in force; empty without any."""
+    rows = loop.controller.rows
+    age, longest = recent.quantiles(records.STATE_AGE, 0.5)[0], float(rows.longest_age)
+    if not age > longest or not (rows.bandwidth.any() or rows.added_inertia.any()):
+        return ""
+    is_, most = distinct(age, longest, digits=3)
+    return (
+        f"joint_states are {is_} s old, more than {most} s, for which the disturbance observer and "
+        "the added feedback inertia were judged: both fade. Do the states come late, or is the "
+        "clock of their stamps another one than this computer's?"
     )
 
 

@@ -11,9 +11,9 @@ import pytest
 from controllers import ARM
 from supervised_arm import PERIOD, START, SupervisedArm
 
-from rnea_control.control import ControlLaw, Mode
+from rnea_control.control import ControlLaw, Mode, disturbance_observer
 from rnea_control.control import observer_margin as margin
-from rnea_control.control.disturbance_observer import STANDING_SHARE
+from rnea_control.control.disturbance_observer import HUNTING, NEAR, STANDING_SHARE
 from rnea_control.control.observer_margin import OBSERVER, largest_bandwidth, spectral_radius
 from rnea_control.model import RobotModel
 
@@ -166,6 +166,80 @@ def test_load_that_the_observer_carries_may_be_told() -> None:
     np.testing.assert_allclose(made.disturbance, 0.0, atol=5e-3)
     made.run(0.5)
     assert made.error < 1e-5
+
+
+def test_estimate_and_added_inertia_fade_while_states_are_late_and_come_back() -> None:
+    made = arm()
+    rows = made.controller.rows
+    made.plant.push[:] = PUSH
+    made.run(1.0)
+    before = made.disturbance.copy()
+    assert rows.added_inertia.all() and rows.added_share == 1.0
+    rows.state_age = 0.99 * rows.longest_age
+    made.run(0.1)
+    assert rows.added_share == 1.0
+    rows.state_age = 1.01 * rows.longest_age
+    made.run(0.1)
+    assert rows.added_share < 0.05 and (np.abs(made.disturbance) < 0.05 * np.abs(before)).all()
+    rows.state_age = math.nan  # an age that is not known is none
+    made.run(2.0)
+    assert rows.added_share > 0.99
+    np.testing.assert_allclose(made.disturbance, before, rtol=0.01)
+
+
+def test_positions_that_may_be_frozen_tell_of_no_disturbance() -> None:
+    made = arm()
+    made.follow(*SWING)
+    made.run(0.4)
+    q, v = made.plant.q.copy(), made.plant.v.copy()
+    frozen = []
+    for _ in range(8):
+        made.bad(q, v)
+        frozen.append(made.disturbance.copy())
+    speed = np.abs(v).max()
+    assert 0.002 < 6 * PERIOD * speed < 8 * PERIOD * speed < 0.02
+    np.testing.assert_array_equal(frozen[6], frozen[7])
+    assert (frozen[0] != frozen[1]).all()
+
+
+@pytest.mark.parametrize(("residual", "is_compensated"), [(4.0, True), (-4.0, False)])
+def test_joint_that_is_too_fast_gets_no_torque_that_makes_it_faster(
+    residual: float, is_compensated: bool
+) -> None:
+    """The joint moves forward; a torque from outside that pushes it forward is to be braked."""
+    made = arm()
+    arrays, rows = made.controller.arrays, made.controller.rows
+    rows.velocity_error[0] = -0.16 * arrays.settings[0].reference_speed[0]
+    rows.raw_residual[0] = rows.residual[0] = residual
+    disturbance_observer.estimate(arrays.settings[0], arrays.state, 0.001, made.plant.q, False)
+    assert (abs(made.disturbance[0]) > 0.05) == is_compensated
+    rows.velocity_error[0] *= 0.9
+    disturbance_observer.estimate(arrays.settings[0], arrays.state, 0.001, made.plant.q, False)
+    assert abs(made.disturbance[0]) > 0.05
+
+
+def test_joint_that_slips_to_the_other_side_of_its_place_is_near_further_away() -> None:
+    made = arm()
+    near = []
+    for way in (0.005, -0.010, 0.010):
+        made.plant.q[0] += way
+        made.tick()
+        near.append(made.controller.rows.near[0] / NEAR)
+    np.testing.assert_allclose(near, [1.0, HUNTING, HUNTING**2])
+    assert near[0] < near[1] < near[2]
+    made.follow(*SWING)
+    made.run(0.1)
+    assert made.controller.rows.near[0] == NEAR
+
+
+def test_default_is_never_refused_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parameter that is set while the arm is held would take as long as the judgement."""
+    made = arm()
+    monkeypatch.delattr(margin, "judge")
+    assert made.supervisor.objection(ARM, made.controller.settings) == ""
+    asked = replace(made.controller.settings, more={OBSERVER: 900.0})
+    with pytest.raises(NameError):
+        made.supervisor.objection(ARM, asked)
 
 
 def test_it_fades_while_the_arm_brakes_without_states() -> None:

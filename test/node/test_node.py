@@ -135,6 +135,21 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
     assert "2 joint_states of another publisher were ignored" in message
 
 
+def test_states_too_old_for_the_observer_are_reported(bench: Bench) -> None:
+    bench.answer()
+    rows, old = bench.node.loop.controller.rows, LoopStatistics()
+    assert math.isnan(rows.state_age)  # the stamps are from another clock
+    for _ in range(100):
+        record(old.arrays, 0.0, 0.0045, 0.0, 0.0, 0)
+    words = "joint_states are 0.0045 s old, more than 0.003 s"
+    rows.longest_age, rows.bandwidth = 0.003, 0.0
+    assert words not in bench.node.diagnostics(old).status[0].message
+    rows.bandwidth = 20.0
+    status = bench.node.diagnostics(old).status[0]
+    assert status.level == DiagnosticStatus.WARN and words in status.message
+    rows.bandwidth = 0.0
+
+
 def test_two_publishers_are_named(bench: Bench) -> None:
     other = rclpy.create_node("other")
     cases = (

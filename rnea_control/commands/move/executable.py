@@ -135,13 +135,13 @@ class _Move:
         def show() -> None:
             self._bar.show(goal.progress, f"{goal.elapsed:.1f} of {goal.duration:.1f} s")
 
-        link.follow(show, watch=goal.watch)
+        link.follow(goal.watch, show)
         interrupted = not goal.client.ended
         if interrupted:
             self._bar.end()
             tell("interrupted: stopping the arm")
             goal.cancel()
-            link.follow(lambda: None, signals=2, watch=goal.watch)
+            link.follow(goal.watch, lambda: None, signals=2)
             stands = link.await_rest(LONGEST_STOP)
         self._bar.end()
         if remembered and not goal.errors and not goal.client.accepted:
