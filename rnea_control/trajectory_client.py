@@ -1,4 +1,5 @@
-"""`TrajectoryClient`: sends a trajectory to a controller, and receives the result."""
+"""`TrajectoryClient`: sends trajectories to a controller, one after the other, and receives the
+results."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ GRACE = 3.0  # time for the discovery of the action, after that of the topic [s]
 
 
 class TrajectoryClient:
-    """Sends one trajectory by the action of a controller, or by its topic if the action is missing
-    or control_msgs is not installed.
+    """Sends trajectories by the action of a controller, or by its topic if the action is missing or
+    control_msgs is not installed. The attributes are about the last trajectory.
 
     Args:
         node: node of the client; an executor must spin it.
@@ -80,12 +81,15 @@ class TrajectoryClient:
     def send(
         self, message: JointTrajectory, on_feedback: Callable[[Any], None] | None = None
     ) -> None:
-        """Sends a trajectory; call it when `is_ready`.
+        """Sends a trajectory; call it when `is_ready`, and the trajectory before has ended.
 
         Args:
             message: the trajectory.
             on_feedback: called with each feedback message of the action.
         """
+        if self.way:
+            self.ended = self.accepted = self.rejected = self._cancels = False
+            self.failure = self.result = ""
         self.by_action = self.by_action and self.is_there
         self.way = self._action if self.by_action else self._topic
         if self.by_action:

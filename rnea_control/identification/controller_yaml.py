@@ -1,5 +1,5 @@
 """YAML for `rnea_controller`: an exciting trajectory, as a JointTrajectory for `ros2 topic pub`;
-and parameters of identified actuators or of a payload."""
+and parameters of identified actuators, of a payload or of tuned joints."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rnea_control.identification.excitation import Excitation
 from rnea_control.identification.excitation_problem import HARMONICS
 from rnea_control.identification.identify import Identification
 from rnea_control.identification.payload import Payload
+from rnea_control.identification.tuning.proposal import Proposal
 from rnea_control.parameters.parameter import JOINT
 from rnea_control.parameters.table import ROWS
 
@@ -107,6 +108,29 @@ def payload_yaml(payload: Payload, source: str) -> str:
     }
     names = "payload.mass", "payload.center_of_mass", "payload.inertia"
     return _parameter_file(header, _section(names, {"payload": values}))
+
+
+def tuning_yaml(proposal: Proposal, robot: str) -> str:
+    """Parameter file with the proposal of rnea_tune for a robot of this name."""
+    deviation = 1e3 * proposal.dead_time_deviation
+    header = [
+        f"Parameters of rnea_controller for {robot}, by rnea_tune ({len(proposal.joints)} joints). "
+        f"Standard deviation of the dead time: {deviation:.2g} ms.",
+    ]
+    rows: dict[str, dict[str, bool]] = {}
+    content: dict[str, Any] = {}
+    for name, value in proposal.values().items():
+        of_joint = next((one for one in proposal.joints if f".{one}" in name), "")
+        row = name.replace(f".{of_joint}", f".{JOINT}") if of_joint else name
+        group = rows.setdefault(row.split(".")[0], {})
+        group[row] = True
+        *parents, last = [of_joint if part == JOINT else part for part in row.split(".")]
+        place = content
+        for part in parents:
+            place = place.setdefault(part, {})
+        place[last] = value if isinstance(value, bool) else significant(value)
+    sections = [_section(group, {key: content[key]}) for key, group in rows.items()]
+    return _parameter_file(header, *sections)
 
 
 def _parameter_file(header: list[str], *sections: str) -> str:

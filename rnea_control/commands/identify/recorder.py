@@ -20,6 +20,8 @@ from rnea_control.identification.recording_files import write_npz, write_rosbag
 from rnea_control.messages.joint_state import JointStateFields
 from rnea_control.node.sentinel_link import SENTINEL
 
+Received = list[tuple[int, bytes]]
+
 FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
 # Offset from monotonic to wall time; unlike the system clock, the sum is never set back [ns].
 _SINCE_EPOCH = time.time_ns() - time.monotonic_ns()
@@ -93,6 +95,10 @@ class Recorder:
         for channel in (self.states, *self._commands):
             channel.stop()
 
+    def taken(self) -> tuple[Received, Received]:
+        """Times of receipt [ns] and bytes of all joint states and commands; drops them."""
+        return _emptied([self.states]), _emptied(self._commands)
+
     def recording(self, joints: Sequence[str]) -> Recording:
         """Recording so far of these joints, or of all joints if none is given.
 
@@ -137,6 +143,16 @@ class Recorder:
             *(Message(self._command_topic, FLOAT64_MULTI_ARRAY, *each) for each in commands),
             *(Message(self.states.topic, JOINT_STATE, *each) for each in self.states.messages),
         ]
+
+
+def _emptied(channels: Sequence[MessageRecorder]) -> Received:
+    """Messages of all recorders, which lose them; others may arrive meanwhile."""
+    found: Received = []
+    for channel in channels:
+        count = len(channel.messages)
+        found += channel.messages[:count]
+        del channel.messages[:count]
+    return found
 
 
 def _now() -> int:

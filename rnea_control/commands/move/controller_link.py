@@ -3,6 +3,7 @@ which it holds the arm, and the goal sent to it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import time
@@ -59,6 +60,7 @@ class ControllerLink:
         controller: full name of the controller's node; joint_states and robot_description are
             relative to its namespace.
         running: False after the given number of signals, 1 by default.
+        program: first part of the node's name.
 
     Attributes:
         controller: full name of the controller's node.
@@ -69,13 +71,13 @@ class ControllerLink:
 
     given: InForce
 
-    def __init__(self, controller: str, running: Running) -> None:
+    def __init__(self, controller: str, running: Running, program: str = "rnea_move") -> None:
         if FollowJointTrajectory is None or QueryTrajectoryState is None:
             raise TrajectoryModeError(MESSAGES)
         self.controller, self._running = controller, running
         self.mode = ""
         namespace, _, self._name = controller.rpartition("/")
-        name = f"rnea_move_{os.getpid()}"  # several may run
+        name = f"{program}_{os.getpid()}"  # several may run
         self._node = Node(name, namespace=namespace, **QUIET)
         # A separate node, spun only when a state is needed: joint states arrive at a high rate.
         self._states = Node(f"{name}_states", namespace=namespace, **QUIET)
@@ -216,9 +218,13 @@ class ControllerLink:
         """Sends the motion as a goal that starts at once."""
         message = JointTrajectory(joint_names=list(self.given.model.joint_names))
         rows = profile.positions, profile.velocities, profile.accelerations
-        for moment, q, v, a in zip(profile.times, *rows, strict=True):
+        efforts = itertools.repeat(()) if profile.efforts is None else profile.efforts.tolist()
+        for moment, q, v, a, effort in zip(profile.times, *rows, efforts, strict=False):
             point = JointTrajectoryPoint(
-                positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist()
+                positions=q.tolist(),
+                velocities=v.tolist(),
+                accelerations=a.tolist(),
+                effort=effort,
             )
             seconds, nanoseconds = divmod(round(moment * NANOSECONDS), round(NANOSECONDS))
             point.time_from_start.sec, point.time_from_start.nanosec = seconds, nanoseconds
