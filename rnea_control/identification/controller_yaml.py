@@ -147,8 +147,10 @@ def _section(names: Iterable[str], content: dict[str, Any]) -> str:
         unit = f" [{row.unit}]" if row.unit else ""
         lines += textwrap.wrap(f"{row.name}: {row.meaning}{unit}", WIDTH)
     comment = "".join(f"# {line}\n" for line in lines)
+    # Maps of numbers are written in one line, but not the section itself.
+    flow = None if any(isinstance(value, dict) for value in content.values()) else False
     return comment + yaml.safe_dump(
-        content, default_flow_style=None, sort_keys=False, allow_unicode=True, width=WIDTH
+        content, default_flow_style=flow, sort_keys=False, allow_unicode=True, width=WIDTH
     )
 
 

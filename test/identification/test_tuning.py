@@ -4,21 +4,26 @@ time its controller does not know, and what it proposes."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import yaml
 from hidden_arm import HiddenArm
 from identification_bench import hidden_robot
 from robots import panda, two_link_arm
 
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.controller_yaml import tuning_yaml
 from rnea_control.identification.tuning.joint_estimates import noise
 from rnea_control.identification.tuning.joint_experiment import Experiment, JointEstimate
 from rnea_control.identification.tuning.proposal import DEAD_TIME, Proposal, bandwidth_for, propose
 from rnea_control.identification.tuning.response import answered_states
 from rnea_control.identification.tuning.small_motion import FURTHEST, REACH, burst, passes
 from rnea_control.model import RobotModel
+from rnea_control.node.parameters import PARAMETERS
+from rnea_control.parameters.parameter import expand
 
 ARMS = 20
 MISSED = 0.05  # part of the true values that may be more than two deviations away
@@ -64,11 +69,26 @@ def test_joint_with_a_rotor_friction_and_dead_time() -> None:
     assert elbow.bandwidth == pytest.approx(bandwidth_for(arm.dead_time), rel=0.15)
     assert elbow.bound == DEAD_TIME
     assert arm.furthest < FURTHEST
+    text = yaml.safe_load(tuning_yaml(proposal, model.name))
+    written = dict(flatten(text["/**"]["rnea_controller"]["ros__parameters"]))
+    known = expand(PARAMETERS, model.joint_names)
+    assert written.keys() == proposal.values().keys()
+    for name, value in written.items():
+        assert value == pytest.approx(proposal.values()[name], rel=1e-4)
+        known[name].check(name, value)
 
 
 def test_closed_form_leaves_45_degrees() -> None:
     for dead_time in (0.001, 0.0037, 0.012):
         assert bandwidth_for(dead_time) == pytest.approx(searched_bandwidth(dead_time), rel=1e-3)
+
+
+def flatten(parameters: dict, prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in parameters.items():
+        if isinstance(value, dict):
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def searched_bandwidth(dead_time: float, ratio: float = 1.0) -> float:
