@@ -16,14 +16,18 @@ from rnea_control.control import (
     MotionRequest,
     Waypoints,
 )
+from rnea_control.control.observer_margin import Delays, judge
+from rnea_control.control.settings import OBSERVER
 from rnea_control.dynamics import Workspace, crba, nonlinear_effects
 from rnea_control.identification.tuning.joint_experiment import BRACED
+from rnea_control.identification.tuning.proposal import Proposal
 from rnea_control.identification.tuning.response import Response
 from rnea_control.identification.tuning.small_motion import FURTHEST, SmallMotion
 from rnea_control.model import RobotModel
 
 SUBSTEP = 0.00025  # [s]
 SETTLING = 3.0  # [s]
+CENTERING = 1.0  # [s]
 SWEEPS = 8  # over the friction of all joints
 
 
@@ -70,6 +74,9 @@ class HiddenArm:
     ) -> None:
         self.model, self.hidden, self.period = model, hidden, period
         self.latency, self.dead_time = latency, latency + 0.5 * period
+        # Each is a copy.
+        self._friction, self._damping = hidden.friction, hidden.damping
+        self._offset = hidden.torque_offset
         self._noise, self._rng = noise, np.random.default_rng(seed)
         self.settings = settings or ControllerSettings(
             Gains.uniform(model.nv, 100.0, 20.0), dead_time=0.001
@@ -81,7 +88,9 @@ class HiddenArm:
             hidden, self._workspace, self.q, self.v, np.zeros(model.nv)
         ).copy()
         self._old = [holding] * (math.ceil(latency / period) + 1)
+        self._held, self._is_centered = self.q.copy(), False
         self.controller.hold(0.0, self.q)
+        self.controller.watch = 1  # the disturbance observer runs
         self.settle()
 
     def settle(self) -> None:
@@ -101,20 +110,12 @@ class HiddenArm:
         crba(self.hidden, self._workspace, self.q, self._M)
         inverse = np.linalg.inv(self._M)
         bias = nonlinear_effects(self.hidden, self._workspace, self.q, self.v, np.zeros(nv))
+        bias = bias + self._offset
         count = round(self.period / SUBSTEP)
         whole, part = divmod(round(self.latency / SUBSTEP), count)
         for k in range(count):
             torque = self._old[-1 - whole - (1 if k < part else 0)]
-            offset = self.hidden.torque_offset
-            self.v = _advance(
-                inverse,
-                bias + offset,
-                torque,
-                self.hidden.damping,
-                self.hidden.friction,
-                self.v,
-                SUBSTEP,
-            )
+            self.v = _advance(inverse, bias, torque, self._damping, self._friction, self.v, SUBSTEP)
             self.q = self.q + SUBSTEP * self.v
         if self._start is not None:
             self.furthest = max(self.furthest, float(np.abs(self.q - self._start).max()))
@@ -132,24 +133,29 @@ class HiddenArm:
     # What `measure_joint` needs.
 
     def perform(self, motion: SmallMotion) -> Response:
-        held = self.controller.trajectory.at(self.t)[0]
+        if not self._is_centered:
+            self._follow(np.array([0.0, CENTERING]), np.stack([self._held, self._start]))
+            self.wait(CENTERING)
+            self._is_centered = True
         fields = np.zeros((4, len(motion.times), self.model.nv))
-        fields[0] = held
+        fields[0] = self._start
         fields[0, :, motion.joint] += motion.position
         fields[1, :, motion.joint] = motion.velocity
         fields[2, :, motion.joint] = motion.acceleration
         fields[3] = motion.efforts(self.model.nv)
+        self._follow(motion.times, *fields)
+        return self.wait(motion.duration)
+
+    def _follow(self, times: np.ndarray, *fields: np.ndarray) -> None:
+        rows = np.zeros((4, len(times), self.model.nv))
+        rows[: len(fields)] = fields
         points = Waypoints(
-            motion.times,
-            fields,
-            np.ones((4, len(motion.times)), bool),
-            np.ones(self.model.nv, bool),
+            times, rows, np.ones((4, len(times)), bool), np.ones(self.model.nv, bool)
         )
         plan = self.controller.plan(
             MotionRequest(points, self.t), self.controller.situation(self.t), 0.0
         )
         assert self.controller.adopt(plan)
-        return self.wait(motion.duration)
 
     def brace(self, joint: int, armature: float) -> None:
         model = self.model.copy()
@@ -163,6 +169,30 @@ class HiddenArm:
         self.settings = replace(self.settings, gains=replace(gains, p=p, d=d))
         self.controller.change(model, self.settings)
 
-    def set(self, **changes) -> None:
-        self.settings = replace(self.settings, **changes)
-        self.controller.change(self.model, self.settings)
+    def apply(self, proposal: Proposal) -> None:
+        """Sets a proposal, as rnea_tune does."""
+        model, gains = self.model.copy(), self.settings.gains
+        rows = {
+            name: np.array(getattr(model, name)) for name in ("armature", "friction", "damping")
+        }
+        p, d = gains.p.copy(), gains.d.copy()
+        for name, each in proposal.joints.items():
+            j = model.joint_names.index(name)
+            p[j], d[j] = each.p, each.d
+            found = each.armature, each.coulomb, each.damping
+            for row, value in zip(rows.values(), found, strict=True):
+                row[j] = value
+        for name, row in rows.items():
+            setattr(model, name, row)
+        self.model = model
+        self.settings = replace(
+            self.settings,
+            gains=replace(gains, p=p, d=d),
+            dead_time=proposal.dead_time,
+            friction_compensation=True,
+            feedback_inertia=np.zeros(model.nv),
+            more={**self.settings.more, OBSERVER: proposal.observer_bandwidth},
+        )
+        delays = Delays(self.period, proposal.dead_time, proposal.dead_time)
+        self.controller.change(model, self.settings)
+        self.controller.rows.bandwidth = judge(model, self.settings, delays).bandwidth

@@ -16,7 +16,7 @@ from rnea_control.identification.excitation import Excitation
 from rnea_control.identification.excitation_problem import HARMONICS
 from rnea_control.identification.identify import Identification
 from rnea_control.identification.payload import Payload
-from rnea_control.identification.tuning.proposal import Proposal
+from rnea_control.identification.tuning.proposal import Proposal, Values
 from rnea_control.parameters.parameter import JOINT
 from rnea_control.parameters.table import ROWS
 
@@ -110,8 +110,9 @@ def payload_yaml(payload: Payload, source: str) -> str:
     return _parameter_file(header, _section(names, {"payload": values}))
 
 
-def tuning_yaml(proposal: Proposal, robot: str) -> str:
-    """Parameter file with the proposal of rnea_tune for a robot of this name."""
+def tuning_yaml(proposal: Proposal, robot: str, applied: Values | None = None) -> str:
+    """Parameter file with the proposal of rnea_tune for a robot of this name; `applied` are the
+    parameters that the controller has, if it took others than the proposed ones."""
     deviation = 1e3 * proposal.dead_time_deviation
     header = [
         f"Parameters of rnea_controller for {robot}, by rnea_tune ({len(proposal.joints)} joints). "
@@ -119,7 +120,7 @@ def tuning_yaml(proposal: Proposal, robot: str) -> str:
     ]
     rows: dict[str, dict[str, bool]] = {}
     content: dict[str, Any] = {}
-    for name, value in proposal.values().items():
+    for name, value in {**proposal.values(), **(applied or {})}.items():
         of_joint = next((one for one in proposal.joints if f".{one}" in name), "")
         row = name.replace(f".{of_joint}", f".{JOINT}") if of_joint else name
         group = rows.setdefault(row.split(".")[0], {})

@@ -4,7 +4,7 @@ before, until its friction, inertia and dead time are known well enough."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -85,8 +85,7 @@ class JointEstimate:
 
 
 class Experiment:
-    """Measures the joints of an arm, best from the tip to the base: a measured joint is held more
-    firmly while the joints before it move.
+    """Measures the joints of an arm: first `brace`, then `measure` of each joint.
 
     Args:
         model: model of the controller, with its rotors.
@@ -111,29 +110,41 @@ class Experiment:
         self._cycle = multi_sine_period(1.0 / period)
         self._tell = tell
         self._offsets: dict[int, float] = {}  # torques that the model lacks, by joint
+        self._rough: dict[int, tuple[Rough, float]] = {}  # first estimates, and M_jj of the model
+        self._failures: dict[int, IdentificationError] = {}  # of joints without first estimates
 
-    def brace(self) -> None:
-        """Has the controller hold all joints more firmly: joints that are shaken loose stay."""
+    def brace(self, joints: Sequence[int]) -> None:
+        """Has the controller hold all joints more firmly, these with a first estimate of their
+        rotors: joints with parallel axes would evade together, and joints that are shaken loose
+        would creep.
+
+        Raises:
+            RneaControlError: a motion failed.
+        """
         for joint, armature in enumerate(self._model.armature):
             self._arm.brace(joint, float(armature))
+        for joint in joints:
+            try:
+                rough, response = self._burst(joint)
+            except IdentificationError as error:
+                self._failures[joint] = error
+                continue
+            own = self._own_inertia(joint, response)
+            rotor = float(self._model.armature[joint])
+            self._arm.brace(joint, rotor + CAUTION * max(rough.inertia - own, 0.0))
+            self._rough[joint] = rough, own
 
     def measure(self, joint: int) -> JointEstimate:
-        """Measures one joint.
+        """Measures a joint that was braced.
 
         Raises:
             IdentificationError: the joint does not move as a joint with friction and inertia.
             RneaControlError: a motion failed.
         """
-        model, name = self._model, self._model.joint_names[joint]
+        if joint in self._failures:
+            raise self._failures[joint]
+        name, (rough, own) = self._model.joint_names[joint], self._rough[joint]
         self._offsets.pop(joint, None)
-        rough, first = self._burst(joint)
-        own = float(
-            crba(model, Workspace(model), first.q[0].copy(), np.zeros((model.nv, model.nv)))[
-                joint, joint
-            ]
-        )
-        rotor = float(model.armature[joint])
-        self._arm.brace(joint, rotor + max(CAUTION * rough.inertia - own, 0.0))
         self._tell(f"{name}: friction")
         slides, friction = self._slide(joint, rough)
         self._tell(f"{name}: inertia and dead time")
@@ -141,7 +152,14 @@ class Experiment:
             joint, slides, friction, max(CAUTION * rough.inertia, 0.5 * own)
         )
         self._offsets = {**self._offsets, joint: friction.offset}
+        rotor = float(self._model.armature[joint])
         return JointEstimate(joint, float(self._noise[joint]), own - rotor, friction, inertia)
+
+    def _own_inertia(self, joint: int, response: Response) -> float:
+        """M_jj of the model at the start of a response."""
+        model = self._model
+        M = crba(model, Workspace(model), response.q[0].copy(), np.zeros((model.nv, model.nv)))
+        return float(M[joint, joint])
 
     def _perform(self, motion: SmallMotion) -> Response:
         """A motion in which the measured joints get the torque that the model lacks."""

@@ -33,6 +33,7 @@ class Swing:
 HEADS = (
     *("joint", "inertia", "of the model", "proposed armature", "Coulomb friction", "damping"),
     *("breakaway, forward", "backward", "dead time, ms", "velocity noise", "w, rad/s", "bound"),
+    *("torque noise", "collision threshold"),
 )
 
 
@@ -57,6 +58,8 @@ def rows_of(
                 number(each.noise, 2),
                 number(joint.bandwidth, 3),
                 joint.bound,
+                number(joint.torque_noise, 2),
+                number(joint.contact, 3),
             ]
         )
     return rows
@@ -83,7 +86,9 @@ def tuning_report(
         f"<h1>{title}</h1>",
         f"<p><strong>{escape(words)}</strong></p>",
         f"<p>Dead time of the arm: {1e3 * proposal.dead_time:.3g} ms, standard deviation "
-        f"{1e3 * proposal.dead_time_deviation:.2g} ms.</p>",
+        f"{1e3 * proposal.dead_time_deviation:.2g} ms. Proposed for streams: "
+        f"{proposal.stream_bandwidth:.3g} rad/s; for the disturbance observer: "
+        f"{proposal.observer_bandwidth:.3g} rad/s.</p>",
         "<h2>Joints</h2>",
         "<p>In SI units, with one standard deviation. The inertia is that of the joint with its "
         "rotor, at this position of the arm.</p>",
@@ -125,8 +130,9 @@ def _line_picture(each: JointEstimate) -> str:
         label="fit, two standard deviations",
     )
     axes.axhline(each.model_inertia, color="C1", label="model without a rotor")
-    axes.semilogx(hertz, found.response.real, "o", color="C0", label="measured")
-    axes.set(xlabel="frequency, Hz", ylabel="inertia", ylim=(0.0, None))
+    axes.plot(hertz, found.response.real, "o", color="C0", label="measured")
+    largest = max(found.inertia, float(found.response.real.max()))
+    axes.set(xlabel="frequency, Hz", ylabel="inertia", ylim=(0.0, 1.2 * largest))
     axes.legend(loc="lower left", ncols=3)
     return embedded(figure)
 
