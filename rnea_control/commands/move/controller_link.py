@@ -159,6 +159,16 @@ class ControllerLink:
             if name.endswith(end) and "trajectory_msgs/msg/JointTrajectory" in types
         ]
 
+    def look(self) -> str:
+        """Mode of the controller by now; empty while unknown."""
+        self._spin(0.0)
+        return self.mode
+
+    def names_of_nodes(self) -> list[str]:
+        """Names of the nodes in the namespace of the controller."""
+        found = self._node.get_node_names_and_namespaces()
+        return [name for name, namespace in found if namespace == self._node.get_namespace()]
+
     def where(self) -> tuple[FloatArray, FloatArray]:
         """Position at which the controller holds the arm, and measured position, shape (nv,) each,
         [rad] or [m].

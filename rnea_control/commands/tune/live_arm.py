@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from itertools import pairwise
 from typing import Any
@@ -15,10 +16,10 @@ from rclpy.node import Node
 
 from rnea_control.array_types import FloatArray
 from rnea_control.commands.identify.recorder import Recorder
-from rnea_control.commands.move.controller_link import ControllerLink, Running
+from rnea_control.commands.move.controller_link import IN_MOTION, ControllerLink, Running
 from rnea_control.commands.move.profile import MotionLimits, Profile, chained, straight
 from rnea_control.commands.tune.parameter_client import ParameterClient
-from rnea_control.control import ControlLaw
+from rnea_control.control import ControlLaw, Mode
 from rnea_control.exceptions import (
     IdentificationError,
     JointStateError,
@@ -31,17 +32,22 @@ from rnea_control.exceptions import (
 from rnea_control.identification.tuning.joint_experiment import BRACED
 from rnea_control.identification.tuning.report import Swing
 from rnea_control.identification.tuning.response import Response, answered_states
-from rnea_control.identification.tuning.small_motion import FURTHEST, REACH, SmallMotion
+from rnea_control.identification.tuning.small_motion import FURTHEST, REACH, REST, SmallMotion
 from rnea_control.messages.float64_multi_array import decode_command
 from rnea_control.messages.joint_state import JointStateFields, refusal
 
 STOP_AT = 0.046  # distance of a joint from its start at which a motion is canceled [rad] or [m]
+FASTEST = 0.5  # velocity of a joint at which a motion is canceled [rad/s] or [m/s]
+LEAST_REACH = 0.006  # reach of the swing of a joint that sags [rad] or [m]
+SAME = 1e-6  # difference of desired positions that does not count [rad] or [m]
 TIGHT = 0.03  # max_position_errors while the arm is measured, beyond the error at rest [rad] or [m]
 LONGEST_SAG = 0.03  # largest distance of a held joint from its desired position [rad] or [m]
 LONGEST_STOP = 5.0  # time limit for the arm to come to rest [s]
+LEAST_ROTOR = 1e-4  # armature that every controller takes [kg m^2] or [kg]
 DISCOVERY = 5.0  # time limit for the discovery of the effort commands [s]
 AFTER = 0.15  # time after a motion for its last messages [s]
 RATES = 0.1, 0.5  # velocity and acceleration of the swing [rad/s], [rad/s^2]
+STILL_MOVES = "THE ARM MAY STILL MOVE: no stop was detected"
 LEAST_ANSWERED = 0.7  # part of the states that have a command
 NANOSECONDS = 1e-9
 
@@ -59,6 +65,7 @@ class LiveArm:
 
     Attributes:
         start: measured positions before the first motion, shape (nv,).
+        held: desired positions then, shape (nv,).
     """
 
     def __init__(self, link: ControllerLink, running: Running) -> None:
@@ -71,6 +78,7 @@ class LiveArm:
                 "efforts of goals, and whose gains it proposes: ros2 param set "
                 f"{link.controller} control_law computed_torque, with gains in 1/s^2 and 1/s"
             )
+        self._refuse_second()
         namespace = link.controller.rpartition("/")[0]
         self._node = Node(f"rnea_tune_{os.getpid()}_recorder", namespace=namespace or None)
         self._executor = SingleThreadedExecutor()
@@ -79,14 +87,27 @@ class LiveArm:
         self._recorder = Recorder(self._node, str(values["command_topic"]))
         self._gains = link.given.controller.gains
         self._clock = math.nan  # stamp of the start of the motion [s]
+        self._guarded = 0  # number of joint states that `_guard` has seen in the motion
         self._errors: list[tuple[float, FloatArray]] = []
-        self.start, self._stray = np.zeros(self._model.nv), ""
+        self.start = self.held = self._sag = np.zeros(self._model.nv)
+        self._stray = ""  # why a motion was canceled
 
     def destroy(self) -> None:
         """Ends the recording, and destroys the node."""
         self._recorder.stop()
         self._executor.shutdown()
         self._node.destroy_node()
+
+    def _refuse_second(self) -> None:
+        """Raises TrajectoryModeError if another rnea_tune runs: it would take the settings of this
+        measurement for the old ones."""
+        own = f"rnea_tune_{os.getpid()}"
+        found = map(re.compile("rnea_tune_[0-9]+").match, self._link.names_of_nodes())
+        others = {match[0] for match in found if match} - {own}
+        if others:
+            raise TrajectoryModeError(
+                f"another rnea_tune is running, {listed(sorted(others))}; wait for its end"
+            )
 
     def prepare(self, joints: list[int]) -> None:
         """Checks that the joints can move, and takes their positions as the start.
@@ -97,7 +118,7 @@ class LiveArm:
             TrajectoryModeError: the controller accepts no goal.
         """
         model = self._model
-        held, self.start = self._link.where()
+        self.held, self.start = self._link.where()
         for j in joints:
             room = min(self.start[j] - model.lower[j], model.upper[j] - self.start[j])
             if room < FURTHEST:
@@ -106,7 +127,7 @@ class LiveArm:
                     f"a position limit; rnea_tune needs {FURTHEST:g} on either side. Move it "
                     f"away by rnea_move --joint {model.joint_names[j]} --by ..."
                 )
-        sag = np.abs(held - self.start)
+        sag = np.abs(self.held - self.start)
         if (worst := int(sag.argmax())) >= 0 and sag[worst] > LONGEST_SAG:
             raise JointStateError(
                 f"{model.joint_names[worst]} is {sag[worst]:.3f} from its desired position at "
@@ -124,36 +145,40 @@ class LiveArm:
                     "no effort commands are received on the topic of the controller's "
                     "command_topic: is the effort controller active?"
                 )
-        names = model.joint_names
-        self.parameters.set(
-            {f"max_position_errors.{n}": float(TIGHT + e) for n, e in zip(names, sag, strict=True)}
-        )
+        self._sag = sag
+        self.tighten()
+
+    def tighten(self) -> None:
+        """Has the controller end a motion at small position errors."""
+        errors = zip(self._model.joint_names, self._sag, strict=True)
+        self.parameters.set({f"max_position_errors.{n}": float(TIGHT + e) for n, e in errors})
 
     def watch(self, seconds: float) -> tuple[Any, Any]:
         """Messages of the next seconds: joint states, and commands."""
         self._recorder.taken()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            self._check_running()
+            self._check()
             self._executor.spin_once(timeout_sec=0.02)
         return self._recorder.taken()
 
     def at_rest(self, seconds: float) -> Response:
         """Response of the arm that is held."""
-        return self._decoded(*self.watch(seconds), math.nan)
+        return self._decoded(*self.watch(seconds), math.nan).aligned(0.0)
 
     # Functions for `Experiment`.
 
     def perform(self, motion: SmallMotion) -> Response:
-        """Carries out a motion of one joint."""
-        held, _ = self._link.where()
+        """Carries out a motion of one joint about its start."""
+        self.go(self.start)
         shape = (len(motion.times), self._model.nv)
-        rows = [np.tile(held, (shape[0], 1)), np.zeros(shape), np.zeros(shape)]
+        rows = [np.tile(self.start, (shape[0], 1)), np.zeros(shape), np.zeros(shape)]
         own = motion.position, motion.velocity, motion.acceleration
         for row, values in zip(rows, own, strict=True):
             row[:, motion.joint] += values
         profile = Profile(motion.times, *rows, efforts=motion.efforts(self._model.nv))
-        return self._decoded(*self._follow(profile), self._clock)
+        response = self._decoded(*self._follow(profile), self._clock)
+        return response.aligned(motion.duration - REST)
 
     def brace(self, joint: int, armature: float) -> None:
         """Has the controller hold a joint more firmly."""
@@ -163,34 +188,45 @@ class LiveArm:
             f"gains.{name}.p": max(float(self._gains.p[joint]), BRACED**2),
             f"gains.{name}.d": max(float(self._gains.d[joint]), 2.0 * BRACED),
         }
-        while True:
-            try:
-                return self.parameters.set(values)
-            except ParameterError:
-                # A rotor that the controller cannot brake: less is held less firmly.
-                if values[f"armature.{name}"] <= 1e-4:
-                    raise
-                values[f"armature.{name}"] *= 0.5
+        while refusal := self.parameters.attempt(values):
+            # A rotor that the controller cannot brake: less is held less firmly.
+            values[f"armature.{name}"] *= 0.5
+            if values[f"armature.{name}"] < LEAST_ROTOR:
+                raise ParameterError(refusal)
 
-    def swing(self, label: str) -> Swing:
-        """A small swing of all joints, with its position errors."""
+    def go(self, target: FloatArray) -> None:
+        """Moves the desired positions from where the arm is held to others, slowly."""
+        held, _ = self._link.where()
+        if np.abs(target - held).max() > SAME:
+            nv = self._model.nv
+            limits = MotionLimits(np.full(nv, RATES[0]), np.full(nv, RATES[1]))
+            self._follow(straight(held, target, limits))
+
+    def swing(self, label: str, joints: list[int]) -> Swing:
+        """A small swing of these joints, with the position errors of all."""
         held, _ = self._link.where()
         nv = self._model.nv
         limits = MotionLimits(np.full(nv, RATES[0]), np.full(nv, RATES[1]))
-        side = np.where(np.arange(nv) % 2, -REACH, REACH)
+        side = np.zeros(nv)
+        # A joint that sags is not as far from its start then.
+        reach = np.clip(REACH - self._sag, LEAST_REACH, REACH)
+        side[joints] = [-reach[j] if j % 2 else reach[j] for j in joints]
         places = [held, held + side, held - side, held]
         legs = [straight(a, b, limits) for a, b in pairwise(places)]
         self._follow(chained(legs))
         time_, errors = zip(*self._errors, strict=True)
         return Swing(label, np.array(time_), np.array(errors))
 
-    def stop(self) -> bool:
-        """Cancels a goal and waits for the end of the motion; True if the arm is at rest."""
+    def stop(self) -> str:
+        """Cancels the own goal and waits for its end; how the arm stands then. A motion of another
+        client is left alone."""
         client = self._link.client
-        if client.way and not client.ended:
+        own = bool(client.way) and not client.ended
+        if own:
             client.cancel()
             self._link.follow(lambda: None, signals=3)
-        return self._link.await_rest(LONGEST_STOP)
+        stands = not own or self._link.await_rest(LONGEST_STOP)
+        return f"the controller is in mode {self._link.look()}" if stands else STILL_MOVES
 
     def _follow(self, profile: Profile) -> tuple[Any, Any]:
         """Carries out a motion; returns the messages of joint states and commands.
@@ -200,15 +236,14 @@ class LiveArm:
             TrajectoryModeError: the motion was aborted, or a joint left its range.
         """
         link, client = self._link, self._link.client
-        self._check_running()
-        self._clock, self._stray = math.nan, ""
+        self._check()
+        self._clock, self._stray, self._guarded = math.nan, "", 0
         self._errors.clear()
         self._recorder.taken()
         link.send(profile, self._note)
         link.follow(self._guard)
-        self._check_running()
-        if not client.ended:
-            self.stop()
+        if not self._running():
+            raise Interrupted
         if self._stray:
             raise TrajectoryModeError(self._stray)
         if client.failure:
@@ -218,26 +253,40 @@ class LiveArm:
             self._executor.spin_once(timeout_sec=0.02)
         return self._recorder.taken()
 
-    def _check_running(self) -> None:
+    def _check(self) -> None:
+        """Raises Interrupted after a signal, and TrajectoryModeError if the controller does not
+        hold or move the arm."""
         if not self._running():
             raise Interrupted
+        mode = self._link.look()
+        if mode not in (Mode.HOLDING.value, *IN_MOTION):
+            raise TrajectoryModeError(f"the controller is in mode {mode}; see its log")
 
     def _guard(self) -> None:
-        """Cancels the goal when a joint is too far from its start."""
+        """Cancels the goal when a joint is too far from its start, or too fast."""
         messages = self._recorder.states.messages
-        if not messages or self._stray:
+        names = self._model.joint_names
+        if self._stray:
             return
-        try:
-            _, q, _ = self._state(messages[-1][1])
-        except RneaControlError:
-            return
-        way = np.abs(q - self.start)
-        if (j := int(way.argmax())) >= 0 and way[j] > STOP_AT:
-            self._stray = (
-                f"{self._model.joint_names[j]} was {way[j]:.3f} from its start, and the motion was "
-                f"canceled: more than {FURTHEST:g} is not allowed. Is the model's gravity torque "
-                "right (rnea_doctor)?"
-            )
+        while self._guarded < len(messages) and not self._stray:
+            data, self._guarded = messages[self._guarded][1], self._guarded + 1
+            try:
+                _, q, v = self._state(data)
+            except RneaControlError:
+                continue
+            way, speed = np.abs(q - self.start), np.abs(v)
+            if (j := int(way.argmax())) >= 0 and way[j] > STOP_AT:
+                self._stray = (
+                    f"{names[j]} was {way[j]:.3f} from its start, and the motion was canceled: "
+                    f"more than {FURTHEST:g} is not allowed. Is the model's gravity torque right "
+                    "(rnea_doctor)?"
+                )
+            elif speed[k := int(speed.argmax())] > FASTEST:
+                self._stray = (
+                    f"{names[k]} had {speed[k]:.2g} rad/s or m/s, and the motion was canceled: "
+                    f"more than {FASTEST:g} is not allowed"
+                )
+        if self._stray:
             self._link.client.cancel()
 
     def _note(self, feedback: Any) -> None:

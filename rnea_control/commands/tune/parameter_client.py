@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
@@ -31,43 +31,60 @@ class ParameterClient:
         name = f"{controller}/set_parameters_atomically"
         self._set = node.create_client(SetParametersAtomically, name)
         self._get = node.create_client(GetParameters, f"{controller}/get_parameters")
-        self._before: dict[str, Any] = {}  # values before the first change
+        self._before: dict[str, Any] = {}  # old values of the parameters that were set
+
+    def get(self, names: Sequence[str]) -> dict[str, Any]:
+        """Present values.
+
+        Raises:
+            ParameterError: the controller does not answer.
+        """
+        answer = self._call(self._get, GetParameters.Request(names=list(names)))
+        found = map(parameter_value_to_python, answer.values)
+        return dict(zip(names, found, strict=True))
 
     def set(self, values: Mapping[str, Any]) -> None:
-        """Sets all of the parameters or none.
+        """Like `attempt`; raises ParameterError also if the controller refuses the values."""
+        if refusal := self.attempt(values):
+            raise ParameterError(refusal)
+
+    def attempt(self, values: Mapping[str, Any]) -> str:
+        """Sets all of the parameters or none; why the controller refuses them, else empty. The old
+        values are kept for `restore`.
 
         Raises:
-            ParameterError: the controller refuses them, or does not answer.
+            ParameterError: the controller does not answer.
         """
-        unknown = [name for name in values if name not in self._before]
-        if unknown:
-            answer = self._call(self._get, GetParameters.Request(names=unknown))
-            found = map(parameter_value_to_python, answer.values)
-            self._before.update(zip(unknown, found, strict=True))
-        self._put(values)
+        if unknown := [name for name in values if name not in self._before]:
+            self._before.update(self.get(unknown))
+        return self._put(values)
 
     def restore(self) -> None:
-        """Sets all parameters to their values before the first change.
+        """Sets the old values again: all at once, or one by one if the controller refuses that.
 
         Raises:
-            ParameterError: the controller refuses them, or does not answer.
+            ParameterError: the controller refuses some, or does not answer.
         """
-        if self._before:
-            self._put(self._before)
-            self._before.clear()
-
-    def keep(self) -> None:
-        """Keeps the present values."""
+        if self._before and self._put(self._before):
+            refusals = [self._put({name: value}) for name, value in self._before.items()]
+            if refusal := next(filter(None, refusals), ""):
+                raise ParameterError(refusal)
         self._before.clear()
 
-    def _put(self, values: Mapping[str, Any]) -> None:
+    def keep(self, names: Iterable[str]) -> None:
+        """Forgets the old values of these parameters."""
+        for name in names:
+            self._before.pop(name, None)
+
+    def _put(self, values: Mapping[str, Any]) -> str:
+        """Sets all of the parameters or none; why the controller refuses them, else empty."""
         given = [Parameter(name, value=value) for name, value in values.items()]
         request = SetParametersAtomically.Request(
             parameters=[each.to_parameter_msg() for each in given]
         )
         result = self._call(self._set, request).result
-        if not result.successful:
-            raise ParameterError(f"{self._controller} refuses parameters: {result.reason}")
+        refusal = f"{self._controller} refuses parameters: {result.reason}"
+        return "" if result.successful else refusal
 
     def _call(self, client: Any, request: Any) -> Any:
         deadline = time.monotonic() + FRESH

@@ -15,7 +15,11 @@ from rnea_control.commands.move.controller_link import ControllerLink, Running
 from rnea_control.commands.move.executable import tell
 from rnea_control.commands.terminal import NO_TERMINAL, ProgressBar, is_terminal, refusal_of, say
 from rnea_control.commands.tune.live_arm import Interrupted, LiveArm
+from rnea_control.commands.tune.observer_bandwidth import with_observer
+from rnea_control.commands.tune.old_settings import OldSettings
+from rnea_control.control.settings import OBSERVER
 from rnea_control.exceptions import (
+    IdentificationError,
     ParameterError,
     RneaControlError,
     TrajectoryJointsError,
@@ -26,7 +30,7 @@ from rnea_control.identification.controller_yaml import tuning_yaml
 from rnea_control.identification.report import PARAMETERS
 from rnea_control.identification.tuning.joint_estimates import noise
 from rnea_control.identification.tuning.joint_experiment import Experiment, JointEstimate
-from rnea_control.identification.tuning.proposal import Proposal, propose
+from rnea_control.identification.tuning.proposal import Proposal, Values, propose, scaled
 from rnea_control.identification.tuning.report import HEADS, Swing, rows_of, tuning_report
 from rnea_control.identification.tuning.small_motion import FURTHEST
 
@@ -35,14 +39,13 @@ FAILED = 1  # exit status: nothing was measured
 WENT_BACK = 3  # exit status: measured; the proposal shook the arm or failed, old settings in force
 INTERRUPTED = 130  # exit status: a signal ended it, old settings in force
 AT_REST = 1.0  # time of the states at rest [s]
-SETTLING = 2.0  # time for the arm to settle after a change of its settings [s]
 LONGEST = 600.0  # longest time of the measurement [s]
 SHAKING = 2.5  # velocity at rest, over that before, from which a joint shakes
 LEAST_SHAKING = 0.01  # the same, at least [rad/s] or [m/s]
 WORSE = 1.5  # position errors of a swing over those before from which settings are worse
 LEAST_WORSE = 2e-3  # the same, at least [rad] or [m]
-FEWER = 0.8  # part of the gains that is tried after a refusal
-LEAST_GAINS = 0.3  # part of the gains below which a refusal is final
+FEWER = 0.8  # part of the bandwidth that is tried after a refusal
+LEAST_PART = 0.3  # part of the bandwidth below which a refusal is final
 REPORT = "report.html"
 
 
@@ -54,6 +57,7 @@ class Session:
         self._bar = ProgressBar()
         self._estimates: list[JointEstimate] = []
         self._at_rest: FloatArray | None = None
+        self._applied: Values = {}  # what is in force of the proposal
 
     def run(self) -> int:
         """Measures, writes and applies; returns the exit status.
@@ -94,31 +98,35 @@ class Session:
         return status
 
     def _with_arm(self, joints: list[int], folder: Path) -> int:
+        """Measures with the arm. At the end, also after errors, the own motion has ended and the
+        old settings are in force."""
         arm = LiveArm(self._link, self._running)
+        old = OldSettings(arm.parameters, self._link.controller, self._options.output)
         try:
+            old.write(self._link.given.model.joint_names)
             try:
-                return self._measure(arm, joints, folder)
-            except Interrupted:
+                status = self._measure(arm, joints, folder)
+                old.copy_to(folder)
+                return status
+            except BaseException as error:
                 self._bar.end()
-                tell("interrupted: stopping the arm")
-                stands = arm.stop()
-                late = "THE ARM MAY STILL MOVE: no stop was detected"
-                tell("the arm has stopped" if stands else late)
-                raise
-            except RneaControlError:
-                self._bar.end()
-                arm.stop()
+                if isinstance(error, Interrupted):
+                    tell("interrupted: stopping the arm")
+                tell(arm.stop())
                 raise
             finally:
                 self._bar.end()
-                arm.parameters.restore()
+                old.restore()
         finally:
             arm.destroy()
 
     def _measure(self, arm: LiveArm, joints: list[int], folder: Path) -> int:
-        model, options = self._link.given.model, self._options
+        given, options = self._link.given, self._options
+        model = given.model.copy()
+        if given.values["hardware_compensates_gravity"]:
+            model.gravity = np.zeros(3)  # commands leave the gravity torque out
         arm.prepare(joints)
-        before = arm.swing("before") if options.apply else None
+        before = arm.swing("before", joints) if options.apply else None
         at_rest = arm.at_rest(AT_REST)
         self._at_rest = noise(at_rest)
         began = time.monotonic()
@@ -127,34 +135,43 @@ class Session:
             arm,
             self._at_rest,
             at_rest.period,
-            float(self._link.given.values["dead_time"]),
+            float(given.values["dead_time"]),
             self._show(began, len(joints)),
         )
-        experiment.brace()
-        arm.watch(SETTLING)
+        arm.parameters.set({OBSERVER: 0.0})
+        experiment.brace(joints)
         for joint in joints:
             if time.monotonic() - began > LONGEST * (1.0 - 1.0 / (len(joints) + 1)):
                 tell(f"{model.joint_names[joint]} is left out: {LONGEST:g} s are nearly over")
                 continue
-            self._estimates.append(experiment.measure(joint))
+            try:
+                self._estimates.append(experiment.measure(joint))
+            except IdentificationError as error:
+                self._bar.end()
+                tell(f"left out: {error}")
         self._bar.end()
+        if not self._estimates:
+            raise IdentificationError("no joint was measured")
         self._estimates.reverse()
-        proposal = propose(model, self._estimates)
+        proposal = propose(given.model, at_rest.period, self._estimates)
+        proposal = with_observer(proposal, given.model, given.controller, at_rest.period)
         tell(_table(HEADS, rows_of(model, self._estimates, proposal)))
         deviation = 1e3 * proposal.dead_time_deviation
-        tell(f"dead time: {1e3 * proposal.dead_time:.3g} ms (sd {deviation:.2g})")
-        swings, words, status = [], "Nothing was applied.", MEASURED
+        tell(
+            f"dead time: {1e3 * proposal.dead_time:.3g} ms (sd {deviation:.2g}); bandwidth of the "
+            f"disturbance observer: {proposal.observer_bandwidth:.3g} rad/s"
+        )
+        arm.go(arm.held)
         arm.parameters.restore()
+        swings, words = [] if before is None else [before], "Nothing was applied."
         if before is not None:
-            after, words = self._apply(arm, proposal, before)
-            swings = [before] if after is None else [before, after]
-            status = WENT_BACK if after is None else MEASURED
+            words = self._apply(arm, proposal, swings, joints)
         tell(words)
-        yaml = tuning_yaml(proposal, model.name)
+        yaml = tuning_yaml(proposal, model.name, self._applied)
         (folder / PARAMETERS).write_text(yaml, encoding="utf-8")
         page = tuning_report(model, self._estimates, proposal, swings, words)
         (folder / REPORT).write_text(page, encoding="utf-8")
-        return status
+        return WENT_BACK if options.apply and not self._applied else MEASURED
 
     def _show(self, began: float, count: int) -> Callable[[str], None]:
         last = [""]
@@ -169,53 +186,49 @@ class Session:
 
         return show
 
-    def _apply(self, arm: LiveArm, proposal: Proposal, before: Swing) -> tuple[Swing | None, str]:
-        """Sets the proposal in stages, each tried by a swing; the last swing, None if the old
-        settings are in force again, and how it ended."""
-        swing = before
+    def _apply(
+        self, arm: LiveArm, proposal: Proposal, swings: list[Swing], joints: list[int]
+    ) -> str:
+        """Sets the proposal in stages, each tried by a swing, which is added to `swings`; in words
+        how it ended. After a fault the old settings are in force again."""
+        before, applied = swings[0], {}
+        arm.tighten()
         for name, values in proposal.stages():
             tell(f"applying: {name}")
-            reason = self._put(arm, name, values)
-            if not reason:
-                try:
-                    swing = arm.swing("after")
-                    reason = self._fault(arm, swing, before)
-                except RneaControlError as error:
-                    reason = str(error)
-            if reason:
-                arm.stop()
+            try:
+                applied.update(self._set(arm, values))
+                swing = arm.swing("after", joints)
+                fault = self._fault(arm, swing, before)
+            except RneaControlError as error:
+                fault = str(error)
+            if fault:
+                stands = arm.stop()
                 arm.parameters.restore()
-                return (
-                    None,
-                    f"The old settings are in force again, as at the stage {name}: {reason}",
-                )
-        old, new = (1e3 * float(np.sqrt(np.mean(each.rms**2))) for each in (before, swing))
-        arm.parameters.keep()
-        return swing, (
+                return f"The old settings are in force again: at {name}, {fault}. Now {stands}."
+            swings[1:] = [swing]
+        self._applied = applied
+        arm.parameters.keep(applied)
+        old, new = (1e3 * float(np.sqrt(np.mean(each.rms**2))) for each in swings)
+        return (
             "The proposal is in force, until the controller ends; copy the YAML into its own file. "
             f"RMS error of the small swing: {old:.3g} before, {new:.3g} mrad or mm after."
         )
 
-    def _put(self, arm: LiveArm, name: str, values: dict[str, float | bool]) -> str:
-        """Sets the values of a stage, with less gains if the controller refuses them; why that
-        failed, else empty."""
+    def _set(self, arm: LiveArm, values: Values) -> Values:
+        """Sets the values of a stage, with smaller bandwidths if the controller refuses them;
+        returns what is set.
+
+        Raises:
+            ParameterError: the controller refuses much smaller ones too, or does not answer.
+        """
         part = 1.0
-        while True:
-            try:
-                arm.parameters.set(
-                    {
-                        key: _of_gain(key, value, part) if part < 1.0 else value
-                        for key, value in values.items()
-                    }
-                )
-            except ParameterError as error:
-                part *= FEWER
-                if ("gains" not in name and "bandwidth" not in name) or part < LEAST_GAINS:
-                    return str(error)
-                continue
-            if part < 1.0:
-                tell(f"the controller refused these gains; {part:.2g} of the bandwidth is in force")
-            return ""
+        while refusal := arm.parameters.attempt(found := scaled(values, part)):
+            part *= FEWER
+            if part < LEAST_PART or scaled(values, part) == values:
+                raise ParameterError(refusal)
+        if part < 1.0:
+            tell(f"the controller refused that; {part:.2g} of the bandwidth is in force")
+        return found
 
     def _fault(self, arm: LiveArm, swing: Swing, before: Swing) -> str:
         """Fault of the settings in force, from a swing; empty if there is none."""
@@ -232,11 +245,6 @@ class Session:
                 f"{1e3 * swing.rms[j]:.3g} mrad or mm"
             )
         return ""
-
-
-def _of_gain(name: str, value: float | bool, part: float) -> float | bool:
-    power = {"p": 2, "d": 1}.get(name.rpartition(".")[2], 0) if name.startswith("gains.") else 0
-    return value * part**power if power else value
 
 
 def _table(heads: tuple[str, ...], rows: list[list[str]]) -> str:
