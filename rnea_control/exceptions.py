@@ -195,6 +195,30 @@ class ParameterError(RneaControlError, ValueError):
     """A parameter whose value is not allowed."""
 
 
+class ArmError(RneaControlError, RuntimeError):
+    """A request of a Python client that was not carried out."""
+
+
+class NotThere(ArmError):
+    """A controller, a message or an answer that is missing."""
+
+
+class Refused(ArmError):
+    """A request that the controller refuses, with its reason."""
+
+
+class Aborted(ArmError):
+    """A motion that the controller has aborted, or that has ended away from its goal."""
+
+
+class Stopped(ArmError):
+    """A motion or a stream that a request, a fault or another client has ended."""
+
+
+class TimedOut(ArmError):
+    """A wait that was longer than allowed."""
+
+
 class SimulationError(RneaControlError, ValueError):
     """A robot or an option that the simulated arm cannot work with."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from action_msgs.msg import GoalStatus
@@ -40,12 +41,15 @@ class TrajectoryClient:
         rejected: True if the action has rejected the goal.
         failure: why the goal was rejected or aborted; empty otherwise.
         result: `error_string` of a goal that succeeded.
+        status: status of the result, from action_msgs/GoalStatus.
+        code: `error_code` of the result.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
         self.controller = node.resolve_topic_name(controller)
         self.way = self.failure = self.result = ""
         self.ended = self.accepted = self.rejected = self._cancels = False
+        self.status = self.code = 0
         self.by_action = FollowJointTrajectory is not None
         name = f"{controller}/joint_trajectory"
         self._publisher = node.create_publisher(JointTrajectory, name, 1)
@@ -99,6 +103,13 @@ class TrajectoryClient:
         else:
             self._publisher.publish(message)
 
+    def another(self) -> TrajectoryClient:
+        """A client for a further trajectory, by the same connection."""
+        client = copy(self)
+        client.way = client.failure = client.result = ""
+        client.ended = client.accepted = client.rejected = client._cancels = False
+        return client
+
     def cancel(self) -> None:
         """Cancels the goal of the action, now or once it is accepted. No effect with the topic."""
         self._cancels = True
@@ -122,6 +133,7 @@ class TrajectoryClient:
 
     def _note_result(self, result: Future) -> None:
         status, outcome = result.result().status, result.result().result
+        self.status, self.code = status, outcome.error_code
         if status == GoalStatus.STATUS_CANCELED and not self._cancels:
             self.end("another client canceled the goal")
         elif outcome.error_code == outcome.SUCCESSFUL:

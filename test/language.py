@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = """analysis commands compiled control demo dynamics identification jit loop messages
-    model node parameters plausibility ros sentinel simulation spatial trajectory_client.py"""
+PACKAGES = """analysis client commands compiled control demo dynamics identification jit loop
+    messages model node parameters plausibility ros sentinel simulation spatial
+    trajectory_client.py"""
 CHECKED = [REPOSITORY / "rnea_control" / name for name in PACKAGES.split()]
 CHECKED += [REPOSITORY / name for name in ("benchmark", "docs", "examples", "launch")]
 CHECKED += sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rnea_control.commands.evidence import Configuration, Evidence
+from rnea_control.client.configuration import Configuration
+from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import Finding, error, warning
 from rnea_control.control import SupervisionSettings
 from rnea_control.exceptions import ParameterError, RneaControlError, listed

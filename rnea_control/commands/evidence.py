@@ -1,5 +1,5 @@
-"""Observations of a running system as plain values, and the controller's configuration from them;
-no judgment. Names of nodes and topics are full names."""
+"""Observations of a running system as plain values; no judgment. Names of nodes and topics are
+full names."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from rnea_control.client.configuration import Configuration, Values
 from rnea_control.control.activation_check import Verdict
-from rnea_control.exceptions import ParameterError, RneaControlError
-from rnea_control.model import RobotModel
-from rnea_control.node.parameters import PARAMETERS
-from rnea_control.parameters.parameter import GivenParameters, expand
-from rnea_control.parameters.settings import load_model, update_model
-from rnea_control.parameters.table import LOCKED, LOCKED_POSITION
 from rnea_control.ros.middleware import Transports
 
-Values = Mapping[str, Any]  # parameters of one node by full name
 SIM_TIME = "use_sim_time"  # name of the parameter
 
 
@@ -193,50 +187,3 @@ class Evidence:
     def simulated(self) -> bool:
         """True if the controller uses the time of /clock."""
         return bool(self.settings.values.get(SIM_TIME))
-
-
-class Configuration(GivenParameters):
-    """The controller's parameters, checked by its table, and the robot that they describe.
-
-    Args:
-        values: parameters by full name.
-        where: source of the parameters, for messages; empty if they are unknown.
-        published: the URDF on the topic robot_description; empty without one.
-
-    Attributes:
-        joints: controlled joints; empty if unknown.
-        description: the URDF that the controller uses; empty without one.
-    """
-
-    def __init__(self, values: Values, where: str = "", published: str = "") -> None:
-        super().__init__(values, expand(PARAMETERS, ()))
-        self.where = where
-        self.joints = tuple(self.get("joints") or ())
-        locked = [name for name in values if name.startswith(LOCKED)]
-        self._known = expand(PARAMETERS, self.joints) | dict.fromkeys(locked, LOCKED_POSITION)
-        self._locked = [name.removeprefix(LOCKED) for name in locked]
-        self.description: str = self.get("robot_description") or published
-
-    def get(self, name: str) -> Any:
-        """A parameter, or its default if its value is not allowed."""
-        try:
-            return self[name]
-        except ParameterError:
-            return self._known[name].default
-
-    @cached_property
-    def robot(self) -> RobotModel | RneaControlError | None:
-        """The robot, or the error that prevents it; None without joints or URDF."""
-        if not (self.description and self.joints):
-            return None
-        try:
-            model = load_model(self, list(self.joints), self._locked, self.description)
-            update_model(self, model)
-        except RneaControlError as fault:
-            return fault
-        return model
-
-    @property
-    def model(self) -> RobotModel | None:
-        """The robot, if there is one."""
-        return self.robot if isinstance(self.robot, RobotModel) else None

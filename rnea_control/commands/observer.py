@@ -27,9 +27,10 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from rnea_control.client.configuration import Configuration
+from rnea_control.client.message_recorder import LATCHED, MessageRecorder
 from rnea_control.commands import evidence
 from rnea_control.commands.machine_checks import this_machine
-from rnea_control.commands.message_recorder import LATCHED, MessageRecorder
 from rnea_control.commands.options import parameters_in
 from rnea_control.exceptions import ParameterError
 from rnea_control.loop import other_inputs
@@ -64,7 +65,6 @@ class Observer:
         file: YAML file with the controller's parameters; empty for none.
         seconds: time of the observation [s].
         machine: properties of this computer; by default determined here.
-        name: name of the observing node.
     """
 
     def __init__(
@@ -74,9 +74,8 @@ class Observer:
         file: str,
         seconds: float,
         machine: evidence.Machine | None = None,
-        name: str = "rnea_doctor",
     ) -> None:
-        self._node = Node(name, namespace=namespace, **QUIET)
+        self._node = Node("rnea_doctor", namespace=namespace, **QUIET)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._controller = self._resolve(node)
@@ -123,14 +122,6 @@ class Observer:
         )
         return seen
 
-    @property
-    def knows_arm(self) -> bool:
-        """True once the controller's parameters, the URDF and a joint state were received."""
-        seen = self._seen
-        values = seen.parameters.get(seen.controller)
-        described = values and (seen.descriptions or values.get("robot_description"))
-        return bool(described and self._states.messages)
-
     def destroy(self) -> None:
         """Destroys the nodes."""
         self._stop()
@@ -163,7 +154,7 @@ class Observer:
         """Full names of controller_manager, of the effort controller and of the command topic, from
         the parameters of the controller received by now; empty for none."""
         running = self._seen.parameters.get(self._controller)
-        known = evidence.Configuration(running or self._seen.file_parameters)
+        known = Configuration(running or self._seen.file_parameters)
         manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
         return self._resolve(manager) if manager else "", self._effort_controller(topic), topic
 

@@ -23,8 +23,8 @@ A joint that stands although its estimate grows presses on something, or sticks:
 changes by no more than `STANDING_SHARE` of the effort limit until it moves. A joint that shall rest
 and is near its place would hunt about it if it sticks. The estimate of a free joint changes by no
 more than it is off, tau_ext - d, and that of a joint that sticks is off by the same all the time:
-it may change by little more than that. What is near grows each time that the joint slips to the
-other side of its place.
+it may change by little more than that. The zone that counts as near grows each time that the joint
+slips to the other side of its place.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from rclpy.time import Time
 
 from rnea_control.array_types import FloatArray
 from rnea_control.node.message_pipe import MessagePipe
-from rnea_control.ros.conventions import HELPER
+from rnea_control.ros.conventions import HELPER, PROCESS_ENDED
 from rnea_control.ros.rclpy_internals import RCLError
 
 Goal, Result = FollowJointTrajectory.Goal, FollowJointTrajectory.Result
@@ -42,7 +42,7 @@ Feedback = FollowJointTrajectory.Feedback
 FIELDS = ("positions", "velocities", "accelerations", "effort")  # fields of a point
 LONGEST_END = 1.0  # longest wait for the results of the last goals [s]
 END = 0.1  # time to send them once they are known [s]
-GONE = "abort", Result.INVALID_GOAL, "the controller's process has ended"
+GONE = "abort", Result.INVALID_GOAL, PROCESS_ENDED
 
 
 class ActionNode(Node):

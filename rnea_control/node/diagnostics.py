@@ -193,6 +193,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     stream = configured.stream_watch.intake
     values["stream targets taken"] = str(stream.taken)
     values["stream targets refused"] = str(stream.refused)
+    values["stream refusal"] = configured.stream_watch.refusal
     values["stream targets of another publisher"] = str(configured.stream_watch.foreign)
     values["commands not published"] = str(loop.arm_loop.unpublished)
     for number, sentence in enumerate(configured.model_watch.findings, 1):

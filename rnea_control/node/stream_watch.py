@@ -82,10 +82,14 @@ class StreamWatch:
 
     Args:
         loop: control loop that follows the streams.
+
+    Attributes:
+        refusal: sentence about the messages that were refused last; empty without any.
     """
 
     def __init__(self, loop: ControlLoop) -> None:
         self._loop, others = loop, loop.arm_loop.others
+        self.refusal = ""
         self._stream = _Watched(loop, others.stream)
         beside = others.posture, others.stiffness, others.wrench
         self._all = (self._stream, *(_Watched(loop, intake) for intake in beside))
@@ -124,26 +128,32 @@ class StreamWatch:
     def _report_ignored(self, watched: _Watched) -> None:
         intake = watched.intake
         about = "ignored", intake.kind, intake.gid_low, intake.gid_high, intake.result
-        if not (count := watched.new("ignored")) or not self._is_due(about):
+        if not (count := watched.new("ignored")):
             return
-        watched.note_logged("ignored")
         sender = f" of {watched.name}" if intake.known else ""
-        self._loop.arm_loop.log.logger.warning(
+        self.refusal = (
             f"{TOPICS[intake.kind]}: {count} message(s){sender} are ignored, the "
             f"last one as {self._reason(intake)}"
         )
+        self._log("ignored", watched, about)
 
     def _report_foreign(self, watched: _Watched) -> None:
         loop, intake = self._loop, watched.intake
         gid = intake.foreign_low, intake.foreign_high
-        if not (count := watched.new("foreign")) or not self._is_due(("foreign", *gid)):
+        if not (count := watched.new("foreign")):
             return
-        watched.note_logged("foreign")
         other = publisher_name(loop, intake.foreign_kind, *gid) or "another node"
-        loop.arm_loop.log.logger.warning(
+        self.refusal = (
             f"{TOPICS[intake.foreign_kind]}: {count} message(s) of {other} are "
             f"ignored, as the arm follows {TOPICS[intake.kind]} of {watched.name}; stop one of them"
         )
+        self._log("foreign", watched, ("foreign", *gid))
+
+    def _log(self, count: str, watched: _Watched, about: object) -> None:
+        """Logs the refusal, unless the same was logged lately."""
+        if self._is_due(about):
+            watched.note_logged(count)
+            self._loop.arm_loop.log.logger.warning(self.refusal)
 
     def _is_due(self, about: object) -> bool:
         """True if nothing was logged about this for `REPEAT`."""

@@ -20,6 +20,8 @@ NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 SINGLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 # Depth for all commands that arrive between two looks; none may be overlooked.
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+# Result of the goals of a controller whose process has ended.
+PROCESS_ENDED = "the controller's process has ended"
 # Options of a node that has no services, and does not publish its log.
 QUIET: dict[str, Any] = {
     "enable_rosout": False,

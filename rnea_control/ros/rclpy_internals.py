@@ -3,7 +3,7 @@ them.
 
 Another rclpy may lack these names, or give them other signatures. Each has a way back:
 
-- without `RCLError`, its base class `RuntimeError` takes its place;
+- without `RCLError` or `InvalidHandle`, the base class `RuntimeError` takes its place;
 - without a subscription's `get_publisher_count`, as in Humble, the graph's count takes its place;
 - without `_type_description_service`, there is none, or rclpy ends it itself;
 - without `LIBRARY`, or with another, an executor takes messages (rcl_calls.py);
@@ -22,6 +22,8 @@ except ImportError:
 
 # Exception that rclpy raises where a call into rcl fails.
 RCLError: type[Exception] = getattr(_rclpy, "RCLError", RuntimeError)
+# Exception that rclpy raises for an entity that was destroyed.
+InvalidHandle: type[Exception] = getattr(_rclpy, "InvalidHandle", RuntimeError)
 WaitSet = getattr(_rclpy, "WaitSet", None)
 # Path of the library that is linked to rcl; None where rclpy is another.
 LIBRARY: str | None = getattr(_rclpy, "__file__", None)

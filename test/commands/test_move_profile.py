@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnea_control.commands.move import profile as module
-from rnea_control.commands.move.profile import (
+from rnea_control.client import profile as module
+from rnea_control.client.profile import (
     SHORTEST_WAY,
     MotionLimits,
     Profile,

@@ -18,9 +18,9 @@ from robots import two_link_arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from rnea_control.client.recorder import Recorder
 from rnea_control.commands.identify.motion_sender import read_trajectory
 from rnea_control.commands.identify.record import early_faults, faults
-from rnea_control.commands.identify.recorder import Recorder
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel

@@ -16,8 +16,8 @@ from rclpy.node import Node
 from rich.console import Console
 from rich.status import Status
 
+from rnea_control.client.recorder import Recorder
 from rnea_control.commands.identify.motion_sender import MotionSender, read_trajectory
-from rnea_control.commands.identify.recorder import Recorder
 from rnea_control.commands.options import add_controller_options, positive
 from rnea_control.exceptions import RecordingError, RneaControlError, RobotModelError
 from rnea_control.identification.diagnosis import diagnose

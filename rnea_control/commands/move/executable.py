@@ -14,14 +14,15 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rclpy.exceptions import NameValidationException
 from rclpy.utilities import remove_ros_args
 
-from rnea_control.commands.move import profile
-from rnea_control.commands.move.controller_link import ControllerLink, Running
+from rnea_control.client import profile
+from rnea_control.client.connection import Running
+from rnea_control.client.controller_link import ControllerLink
+from rnea_control.client.goal import Goal
 from rnea_control.commands.move.planning import PlannedMotion, Wish, plan
 from rnea_control.commands.move.pose_memory import PoseMemory
 from rnea_control.commands.options import full_name, positive
@@ -32,11 +33,9 @@ from rnea_control.commands.terminal import (
     refusal_of,
     say,
 )
-from rnea_control.control.motion import OFF_GOAL
 from rnea_control.exceptions import RneaControlError, TrajectoryModeError
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
-from rnea_control.ros.middleware import use_udp
 from rnea_control.ros.process import ros_process
 
 REACHED = 0  # exit status: the goal is reached
@@ -59,7 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])
-        use_udp()  # a new participant in shared memory can delay the controller's messages
         try:
             link = ControllerLink(options.controller, running)
         except NameValidationException as error:
@@ -86,8 +84,6 @@ class _Move:
     def __init__(self, link: ControllerLink, running: Running, options: argparse.Namespace) -> None:
         self._link, self._running, self._options = link, running, options
         self._memory = PoseMemory(link.controller)
-        self._errors: list[np.ndarray] = []  # position errors, a row for each feedback message
-        self._elapsed = 0.0  # time since the start of the motion [s]
         self._bar = ProgressBar()
 
     def run(self) -> int:
@@ -126,7 +122,7 @@ class _Move:
         return INTERRUPTED
 
     def _carry_out(self, motion: PlannedMotion, start: np.ndarray) -> int:
-        link, client = self._link, self._link.client
+        link = self._link
         joints = link.given.model.joint_names
         before, remembered = None, True
         try:
@@ -134,44 +130,34 @@ class _Move:
         except OSError as error:
             remembered = False
             tell(f"--back will not return to the start of this motion: {error}")
-        duration = motion.profile.duration
+        goal = Goal(link, motion.profile)
 
         def show() -> None:
-            self._bar.show(self._elapsed / duration, f"{self._elapsed:.1f} of {duration:.1f} s")
+            self._bar.show(goal.progress, f"{goal.elapsed:.1f} of {goal.duration:.1f} s")
 
-        link.send(motion.profile, self._note)
-        link.follow(show)
-        interrupted = not client.ended
+        link.follow(show, watch=goal.watch)
+        interrupted = not goal.client.ended
         if interrupted:
             self._bar.end()
             tell("interrupted: stopping the arm")
-            client.cancel()
-            link.follow(lambda: None, signals=2)
+            goal.cancel()
+            link.follow(lambda: None, signals=2, watch=goal.watch)
             stands = link.await_rest(LONGEST_STOP)
         self._bar.end()
-        if remembered and not self._errors and not link.client.accepted:
+        if remembered and not goal.errors and not goal.client.accepted:
             with suppress(OSError):  # the arm has not moved
                 self._memory.restore(before)
-        if self._errors:
-            tell(_accuracy(np.array(self._errors), link.given.model))
+        if goal.errors:
+            tell(_accuracy(np.array(goal.errors), link.given.model))
         if interrupted:
             late = f"THE ARM MAY STILL MOVE: no stop was detected within {LONGEST_STOP:g} s"
             tell("the arm has stopped" if stands else late)
             return INTERRUPTED
-        off_goal = client.result if client.result.startswith(OFF_GOAL) else ""
-        if reason := client.failure or off_goal:
-            say(f"rnea_move: the arm is not at its goal: {reason}")
+        if goal.failure is not None:
+            say(f"rnea_move: the arm is not at its goal: {goal.failure}")
             return NOT_REACHED
-        tell(f"{client.result or 'the goal is reached'}")
+        tell(goal.words)
         return REACHED
-
-    def _note(self, feedback: Any) -> None:
-        """Stores time and errors of a feedback message."""
-        since = feedback.desired.time_from_start
-        self._elapsed = since.sec + 1e-9 * since.nanosec
-        errors = dict(zip(feedback.joint_names, feedback.error.positions, strict=False))
-        joints = self._link.given.model.joint_names
-        self._errors.append(np.array([errors.get(name, math.nan) for name in joints]))
 
 
 def _accuracy(errors: np.ndarray, model: RobotModel) -> str:

@@ -11,9 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.commands.move.points_file import Points, read_points
-from rnea_control.commands.move.pose_memory import PoseMemory
-from rnea_control.commands.move.profile import (
+from rnea_control.client.motion import (
+    check_duration,
+    check_target,
+    motion_limits,
+    motion_to,
+    shortest,
+)
+from rnea_control.client.profile import (
     MotionLimits,
     Profile,
     chained,
@@ -21,16 +26,14 @@ from rnea_control.commands.move.profile import (
     straight,
     through,
 )
+from rnea_control.commands.move.points_file import Points, read_points
+from rnea_control.commands.move.pose_memory import PoseMemory
 from rnea_control.control.motion import MotionRequest
 from rnea_control.control.planner import Planner, Situation
-from rnea_control.control.settings import reference_speed
 from rnea_control.control.trajectory import Trajectory
-from rnea_control.control.waypoints import whole_turns
 from rnea_control.exceptions import (
     TrajectoryJointsError,
-    TrajectoryLimitsError,
     TrajectoryTimesError,
-    distinct,
     listed,
     quoted,
 )
@@ -38,7 +41,6 @@ from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 from rnea_control.node.parameters import InForce
 
-LONGEST = 3600.0  # longest duration of a motion [s]
 STAYS = 1e-4  # displacement below which a joint is described as at rest [rad] or [m]
 DIGITS = 3  # decimals of positions in words
 LEAD = 0.005  # time by which the controller plans ahead [s]
@@ -101,7 +103,7 @@ def plan(
         TrajectoryError: the request cannot be fulfilled; the message names joint and values.
     """
     model = given.model
-    limits = motion_limits(wish, given)
+    limits = motion_limits(given, wish.speed, _acceleration(wish, model))
     about = ""
     if wish.file is not None:
         points = read_points(wish.file, model.joint_names)
@@ -116,36 +118,22 @@ def plan(
             target = _pose(wish.pose, model)
         for name, way in wish.steps:
             target[_place(name, model)] += way
-        _check(target, model, "")
-        if wish.back or wish.pose:
-            target = held + _shortest(target - held, model)
-        profile = straight(held, target, limits)
-    if not profile.duration <= LONGEST:
-        raise TrajectoryTimesError(
-            f"the motion would take {profile.duration:.3g} s, more than {LONGEST:g} s; give a "
-            "larger --speed or --acceleration, or a nearer target"
-        )
+        profile = motion_to(target, held, model, limits, turns=bool(wish.steps))
+    check_duration(profile)
     note = _judge(given, profile, held, measured) if profile.duration else ""
     return PlannedMotion(profile, _words(model, profile, wish.speed, about), note)
 
 
-def motion_limits(wish: Wish, given: InForce) -> MotionLimits:
-    """Bounds of velocity and acceleration from the controller's settings and the request.
-
-    Raises:
-        TrajectoryJointsError: the number of accelerations is wrong.
-    """
-    model, safety = given.model, given.controller.safety
-    scale = 1.0 if safety is None else min(safety.velocity_limit_scale, 1.0)
-    acceleration = None
-    if wish.acceleration:
-        if len(wish.acceleration) not in (1, model.nv):
-            raise TrajectoryJointsError(
-                f"--acceleration has {len(wish.acceleration)} numbers; give one for all joints, or "
-                f"{model.nv}: {listed(model.joint_names)}"
-            )
-        acceleration = np.broadcast_to(np.array(wish.acceleration), model.nv)
-    return MotionLimits.of(scale * reference_speed(model), wish.speed, acceleration)
+def _acceleration(wish: Wish, model: RobotModel) -> FloatArray | None:
+    """Requested accelerations, shape (nv,); None for the default."""
+    if not wish.acceleration:
+        return None
+    if len(wish.acceleration) not in (1, model.nv):
+        raise TrajectoryJointsError(
+            f"--acceleration has {len(wish.acceleration)} numbers; give one for all joints, or "
+            f"{model.nv}: {listed(model.joint_names)}"
+        )
+    return np.broadcast_to(np.array(wish.acceleration), model.nv)
 
 
 def _pose(numbers: Sequence[float], model: RobotModel) -> FloatArray:
@@ -166,22 +154,6 @@ def _place(name: str, model: RobotModel) -> int:
     return model.joint_names.index(name)
 
 
-def _check(target: FloatArray, model: RobotModel, where: str) -> None:
-    """Raises TrajectoryLimitsError for a target outside the position limits."""
-    for j in np.flatnonzero(~((target >= model.lower) & (target <= model.upper))):
-        at, least, most = distinct(target[j], model.lower[j], model.upper[j])
-        unit = units(model, j).position
-        raise TrajectoryLimitsError(
-            f"{where}{model.joint_names[j]} would go to {at} {unit}; its limits are {least} to "
-            f"{most} {unit}"
-        )
-
-
-def _shortest(way: FloatArray, model: RobotModel) -> FloatArray:
-    """Displacement without whole turns of continuous joints."""
-    return way - whole_turns(way, model.continuous)
-
-
 def _through_points(
     points: Points, source: str, model: RobotModel, held: FloatArray, limits: MotionLimits
 ) -> Profile:
@@ -190,9 +162,9 @@ def _through_points(
     positions = np.tile(held, (len(points.positions), 1))
     positions[:, places] = points.positions
     for k, row in enumerate(positions):
-        _check(row, model, f"{source}: point {k + 1}: ")
+        check_target(row, model, f"{source}: point {k + 1}: ")
     # Continuous joints take the shortest way to the first point, and then follow the file exactly.
-    positions += held + _shortest(positions[0] - held, model) - positions[0]
+    positions += held + shortest(positions[0] - held, model) - positions[0]
     profile = straight(held, positions[0], limits)
     if points.times is not None:
         times = points.times

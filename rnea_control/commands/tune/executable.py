@@ -16,7 +16,7 @@ from pathlib import Path
 from rclpy.exceptions import NameValidationException
 from rclpy.utilities import remove_ros_args
 
-from rnea_control.commands.move.controller_link import ControllerLink
+from rnea_control.client.controller_link import ControllerLink
 from rnea_control.commands.options import full_name, positive
 from rnea_control.commands.terminal import say
 from rnea_control.exceptions import RneaControlError

@@ -15,9 +15,10 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from rnea_control.array_types import FloatArray
-from rnea_control.commands.identify.recorder import Recorder
-from rnea_control.commands.move.controller_link import IN_MOTION, ControllerLink, Running
-from rnea_control.commands.move.profile import MotionLimits, Profile, chained, straight
+from rnea_control.client.connection import Running
+from rnea_control.client.controller_link import IN_MOTION, ControllerLink
+from rnea_control.client.profile import MotionLimits, Profile, chained, straight
+from rnea_control.client.recorder import Recorder
 from rnea_control.commands.tune.parameter_client import ParameterClient
 from rnea_control.control import ControlLaw, Mode
 from rnea_control.exceptions import (
@@ -223,10 +224,10 @@ class LiveArm:
         client = self._link.client
         own = bool(client.way) and not client.ended
         if own:
-            client.cancel()
+            self._link.connection.run(client.cancel)
             self._link.follow(lambda: None, signals=3)
         stands = not own or self._link.await_rest(LONGEST_STOP)
-        return f"the controller is in mode {self._link.look()}" if stands else STILL_MOVES
+        return f"the controller is in mode {self._link.mode}" if stands else STILL_MOVES
 
     def _follow(self, profile: Profile) -> tuple[Any, Any]:
         """Carries out a motion; returns the messages of joint states and commands.
@@ -258,7 +259,7 @@ class LiveArm:
         hold or move the arm."""
         if not self._running():
             raise Interrupted
-        mode = self._link.look()
+        mode = self._link.mode
         if mode not in (Mode.HOLDING.value, *IN_MOTION):
             raise TrajectoryModeError(f"the controller is in mode {mode}; see its log")
 
@@ -287,7 +288,7 @@ class LiveArm:
                     f"more than {FASTEST:g} is not allowed"
                 )
         if self._stray:
-            self._link.client.cancel()
+            self._link.connection.run(self._link.client.cancel)
 
     def _note(self, feedback: Any) -> None:
         """Stores the start of the motion, and the errors."""

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from rnea_control.array_types import FloatArray
+from rnea_control.client.connection import Running
+from rnea_control.client.controller_link import ControllerLink
 from rnea_control.commands.identify.new_folder import new_folder
-from rnea_control.commands.move.controller_link import ControllerLink, Running
 from rnea_control.commands.move.executable import tell
 from rnea_control.commands.terminal import NO_TERMINAL, ProgressBar, is_terminal, refusal_of, say
 from rnea_control.commands.tune.live_arm import Interrupted, LiveArm

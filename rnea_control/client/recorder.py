@@ -12,7 +12,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from rnea_control.commands.message_recorder import LATCHED, MessageRecorder
+from rnea_control.client.message_recorder import LATCHED, MessageRecorder
 from rnea_control.exceptions import CdrError, RecordingError, listed
 from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, Message, recording_of
 from rnea_control.identification.recording import Recording

@@ -1,0 +1,72 @@
+"""`LiveParameters`: the parameters of the running controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
+from rclpy.parameter import Parameter, parameter_value_to_python
+
+from rnea_control.client.connection import Connection
+from rnea_control.exceptions import Refused, listed
+
+
+class LiveParameters:
+    """The parameters of the running controller, by full name.
+
+    Args:
+        connection: connection to ROS.
+        controller: full name of the controller's node.
+    """
+
+    def __init__(self, connection: Connection, controller: str) -> None:
+        self._connection, self._controller = connection, controller
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of all parameters."""
+        answer = self._call(ListParameters, "list_parameters", ListParameters.Request())
+        return iter(answer.result.names)
+
+    def get(self, names: Iterable[str]) -> dict[str, Any]:
+        """Values by name; None for a parameter that is not set.
+
+        Raises:
+            KeyError: the controller lacks one of the parameters.
+        """
+        names = list(names)
+        answer = self._call(GetParameters, "get_parameters", GetParameters.Request(names=names))
+        if len(answer.values) != len(names):
+            raise KeyError(f"{self._controller} lacks a parameter among {listed(names)}")
+        return dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
+
+    def __getitem__(self, name: str) -> Any:
+        """Value of a parameter; None if it is not set. Raises KeyError like `get`."""
+        return self.get([name])[name]
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Sets parameters, all or none.
+
+        Raises:
+            Refused: the controller refuses them; the message is its own.
+        """
+        messages = [
+            Parameter(name, value=_plain(value)).to_parameter_msg()
+            for name, value in values.items()
+        ]
+        request = SetParametersAtomically.Request(parameters=messages)
+        result = self._call(SetParametersAtomically, "set_parameters_atomically", request).result
+        if not result.successful:
+            raise Refused(result.reason)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.set({name: value})
+
+    def _call(self, kind: Any, service: str, request: Any) -> Any:
+        return self._connection.call(kind, f"{self._controller}/{service}", request)
+
+
+def _plain(value: Any) -> Any:
+    """Value as a type of ROS."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
