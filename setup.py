@@ -72,6 +72,7 @@ setup(
             "rnea_demo = rnea_control.demo.executable:main",
             "rnea_doctor = rnea_control.commands.doctor:main",
             "rnea_move = rnea_control.commands.move.executable:main",
+            "rnea_tune = rnea_control.commands.tune.executable:main",
             "rnea_identify = rnea_control.commands.identify.executable:main",
         ],
     },

@@ -65,7 +65,16 @@ def test_installation_is_complete_and_of_one_version() -> None:
     arms = ("config/robots/simulated_panda.yaml", "urdf/seven_axis_arm.urdf")
     for name in ("package.xml", *launched, *configured, *arms):
         assert (SHARE / name).is_file(), name
-    for name in ("controller", "sentinel", "simulated_arm", "demo", "doctor", "identify", "move"):
+    for name in (
+        "controller",
+        "sentinel",
+        "simulated_arm",
+        "demo",
+        "doctor",
+        "identify",
+        "move",
+        "tune",
+    ):
         (entry,) = metadata.entry_points(group="console_scripts", name=f"rnea_{name}")
         assert callable(entry.load())
     version = rnea_control.__version__

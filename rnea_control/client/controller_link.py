@@ -3,6 +3,7 @@ at which it holds the arm, and the goals sent to it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -215,6 +216,12 @@ class ControllerLink:
             if name.endswith(end) and "trajectory_msgs/msg/JointTrajectory" in types
         ]
 
+    def names_of_nodes(self) -> list[str]:
+        """Names of the nodes in the namespace of the controller."""
+        node = self.connection.node
+        found = node.get_node_names_and_namespaces()
+        return [name for name, namespace in found if namespace == node.get_namespace()]
+
     def where(self) -> tuple[FloatArray, FloatArray]:
         """Position at which the controller holds the arm, and measured position, shape (nv,) each,
         [rad] or [m].
@@ -316,9 +323,13 @@ class ControllerLink:
         """
         message = JointTrajectory(joint_names=list(self._joints))
         rows = profile.positions, profile.velocities, profile.accelerations
-        for moment, q, v, a in zip(profile.times, *rows, strict=True):
+        efforts = itertools.repeat(()) if profile.efforts is None else profile.efforts.tolist()
+        for moment, q, v, a, effort in zip(profile.times, *rows, efforts, strict=False):
             point = JointTrajectoryPoint(
-                positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist()
+                positions=q.tolist(),
+                velocities=v.tolist(),
+                accelerations=a.tolist(),
+                effort=effort,
             )
             seconds, nanoseconds = divmod(round(moment * NANOSECONDS), round(NANOSECONDS))
             point.time_from_start.sec, point.time_from_start.nanosec = seconds, nanoseconds

@@ -27,7 +27,8 @@ class MessageRecorder:
         node: node with the namespace of the topic; an executor must spin it.
         message_type: Python class of the messages.
         topic: name of the topic, relative to the node's namespace.
-        now: returns a value to store with each message, such as the time.
+        now: returns a value to store with each message, such as the time; called with the time [ns]
+            for which the message has waited since its receipt, 0 where that is not known.
 
     Attributes:
         topic: full name of the topic.
@@ -36,7 +37,9 @@ class MessageRecorder:
         is_stopped: True after the recording has ended.
     """
 
-    def __init__(self, node: Node, message_type: type, topic: str, now: Callable[[], Any]) -> None:
+    def __init__(
+        self, node: Node, message_type: type, topic: str, now: Callable[[int], Any]
+    ) -> None:
         self.topic = node.resolve_topic_name(topic)
         self.messages: list[tuple[Any, bytes]] = []
         self.is_stopped = False
@@ -57,5 +60,5 @@ class MessageRecorder:
         while not self.is_stopped:
             taken = self._subscription.take(LONGEST_WAIT)
             while taken is not None:
-                self.messages.append((self._now(), taken.data))
+                self.messages.append((self._now(self._subscription.waited), taken.data))
                 taken = self._subscription.poll()

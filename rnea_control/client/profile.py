@@ -66,6 +66,7 @@ class Profile:
         velocities: shape (n, nv), [rad/s] or [m/s].
         accelerations: shape (n, nv), [rad/s^2] or [m/s^2].
         slowed: duration relative to the requested one, at least 1.
+        efforts: efforts in addition to the controller's, shape (n, nv), [Nm] or [N]; None for none.
     """
 
     times: FloatArray
@@ -73,6 +74,7 @@ class Profile:
     velocities: FloatArray
     accelerations: FloatArray
     slowed: float = 1.0
+    efforts: FloatArray | None = None
 
     @property
     def duration(self) -> float:

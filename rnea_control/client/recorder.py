@@ -20,8 +20,11 @@ from rnea_control.identification.recording_files import write_npz, write_rosbag
 from rnea_control.messages.joint_state import JointStateFields
 from rnea_control.node.sentinel_link import SENTINEL
 
+Received = list[tuple[int, bytes]]
+
 FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
 # Offset from monotonic to wall time; unlike the system clock, the sum is never set back [ns].
+LONGEST_WAIT = 10_000_000_000  # longest time from receipt to Python; a clock was set [ns]
 _SINCE_EPOCH = time.time_ns() - time.monotonic_ns()
 
 
@@ -39,7 +42,7 @@ class Recorder:
 
     def __init__(self, node: Node, commands: str) -> None:
         self._node = node
-        self.states = MessageRecorder(node, JointState, "joint_states", _now)
+        self.states = MessageRecorder(node, JointState, "joint_states", _received)
         self._command_topic = node.resolve_topic_name(commands)
         self._commands: list[MessageRecorder] = []
         self._descriptions: list[tuple[int, bytes]] = []
@@ -72,7 +75,7 @@ class Recorder:
         listening = bool(self._commands) and not self._commands[-1].is_stopped
         if taken and not listening:
             self._commands.append(
-                MessageRecorder(self._node, Float64MultiArray, self._command_topic, _now)
+                MessageRecorder(self._node, Float64MultiArray, self._command_topic, _received)
             )
         elif listening and not taken:
             self._commands[-1].stop()
@@ -92,6 +95,10 @@ class Recorder:
         """Ends the subscriptions."""
         for channel in (self.states, *self._commands):
             channel.stop()
+
+    def taken(self) -> tuple[Received, Received]:
+        """Times of receipt [ns] and bytes of all joint states and commands; drops them."""
+        return _emptied([self.states]), _emptied(self._commands)
 
     def recording(self, joints: Sequence[str]) -> Recording:
         """Recording so far of these joints, or of all joints if none is given.
@@ -139,5 +146,20 @@ class Recorder:
         ]
 
 
+def _emptied(channels: Sequence[MessageRecorder]) -> Received:
+    """Messages of all recorders, which lose them; others may arrive meanwhile."""
+    found: Received = []
+    for channel in channels:
+        count = len(channel.messages)
+        found += channel.messages[:count]
+        del channel.messages[:count]
+    return found
+
+
 def _now() -> int:
     return _SINCE_EPOCH + time.monotonic_ns()
+
+
+def _received(waited: int) -> int:
+    """Time of receipt by the middleware: Python takes messages later, and often several at once."""
+    return _now() - (waited if waited < LONGEST_WAIT else 0)

@@ -142,7 +142,7 @@ class Observer:
             with suppress(*NOT_A_NAME, LookupError):  # the message package is not installed
                 publishers = self._node.get_publishers_info_by_topic(topic)
                 if any(one.topic_type == kind for one in publishers):
-                    recorder = MessageRecorder(self._node, type_of(kind), topic, time.monotonic)
+                    recorder = MessageRecorder(self._node, type_of(kind), topic, _monotonic)
                     self._targets[name] = recorder
 
     def _received(self, name: str) -> tuple[float, ...]:
@@ -249,9 +249,13 @@ class Observer:
         self._seen.clock_times += 1
         self._time = message.clock.sec * 1_000_000_000 + message.clock.nanosec
 
-    def _times(self) -> tuple[float, int, int | None]:
+    def _times(self, waited: int) -> tuple[float, int, int | None]:
         """Times by the steady clock [s], the system clock [ns] and the latest /clock [ns]."""
         return time.monotonic(), time.time_ns(), self._time
+
+
+def _monotonic(waited: int) -> float:
+    return time.monotonic()
 
 
 def _state(times: tuple[float, int, int | None], content: bytes) -> evidence.State:

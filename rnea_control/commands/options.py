@@ -28,6 +28,11 @@ def positive(text: str) -> float:
     return value
 
 
+def full_name(text: str) -> str:
+    """A full name of a node, for argparse."""
+    return f"/{text.strip('/')}"
+
+
 def delay(text: str) -> float:
     """A delay of the efforts, for argparse."""
     value = float(text)

@@ -1,5 +1,5 @@
 """YAML for `rnea_controller`: an exciting trajectory, as a JointTrajectory for `ros2 topic pub`;
-and parameters of identified actuators or of a payload."""
+and parameters of identified actuators, of a payload or of tuned joints."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rnea_control.identification.excitation import Excitation
 from rnea_control.identification.excitation_problem import HARMONICS
 from rnea_control.identification.identify import Identification
 from rnea_control.identification.payload import Payload
+from rnea_control.identification.tuning.proposal import Proposal, Values
 from rnea_control.parameters.parameter import JOINT
 from rnea_control.parameters.table import ROWS
 
@@ -109,6 +110,30 @@ def payload_yaml(payload: Payload, source: str) -> str:
     return _parameter_file(header, _section(names, {"payload": values}))
 
 
+def tuning_yaml(proposal: Proposal, robot: str, applied: Values | None = None) -> str:
+    """Parameter file with the proposal of rnea_tune for a robot of this name; `applied` are the
+    parameters that the controller has, if it took others than the proposed ones."""
+    deviation = 1e3 * proposal.dead_time_deviation
+    header = [
+        f"Parameters of rnea_controller for {robot}, by rnea_tune ({len(proposal.joints)} joints). "
+        f"Standard deviation of the dead time: {deviation:.2g} ms.",
+    ]
+    rows: dict[str, dict[str, bool]] = {}
+    content: dict[str, Any] = {}
+    for name, value in {**proposal.values(), **(applied or {})}.items():
+        of_joint = next((one for one in proposal.joints if f".{one}" in name), "")
+        row = name.replace(f".{of_joint}", f".{JOINT}") if of_joint else name
+        group = rows.setdefault(row.split(".")[0], {})
+        group[row] = True
+        *parents, last = [of_joint if part == JOINT else part for part in row.split(".")]
+        place = content
+        for part in parents:
+            place = place.setdefault(part, {})
+        place[last] = value if isinstance(value, bool) else significant(value)
+    sections = [_section(group, {key: content[key]}) for key, group in rows.items()]
+    return _parameter_file(header, *sections)
+
+
 def _parameter_file(header: list[str], *sections: str) -> str:
     usage = "Copy them into the controller's own file."
     comments = ["# " + " ".join(line.split()) for line in [*header, usage]]  # no line breaks
@@ -123,8 +148,10 @@ def _section(names: Iterable[str], content: dict[str, Any]) -> str:
         unit = f" [{row.unit}]" if row.unit else ""
         lines += textwrap.wrap(f"{row.name}: {row.meaning}{unit}", WIDTH)
     comment = "".join(f"# {line}\n" for line in lines)
+    # Maps of numbers are written in one line, but not the section itself.
+    flow = None if any(isinstance(value, dict) for value in content.values()) else False
     return comment + yaml.safe_dump(
-        content, default_flow_style=None, sort_keys=False, allow_unicode=True, width=WIDTH
+        content, default_flow_style=flow, sort_keys=False, allow_unicode=True, width=WIDTH
     )
 
 

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -73,6 +74,11 @@ def report(found: Identification, residuals: Sequence[Residuals], words: str) ->
         "<code>friction_compensation: true</code>. If a joint creeps or hums, its friction is "
         "overestimated: lower <code>friction.&lt;joint&gt;.coulomb</code>.</p>",
     ]
+    return page(title, parts)
+
+
+def page(title: str, parts: Sequence[str]) -> str:
+    """An HTML page; the title is escaped."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style></head>\n<body>\n{chr(10).join(parts)}\n</body></html>\n"
@@ -86,7 +92,7 @@ def _torques(model: RobotModel, residuals: Sequence[Residuals]) -> Iterable[str]
     for found in residuals:
         yield f"<h3>{escape(found.source)}: {'held out' if found.held_out else 'fitted to'}</h3>"
         of_joints = scores(model, [found])
-        yield _table(heads, map(_score_row, of_joints))
+        yield table(heads, map(_score_row, of_joints))
         for j, score in enumerate(of_joints):
             pictures += score.is_known
             if score.is_known and pictures <= MOST_PICTURES:
@@ -120,7 +126,7 @@ def _actuator_table(found: Identification) -> str:
         [name, *(f"{number(before[j])} → {number(after[j])}" for before, after in pairs)]
         for j, name in enumerate(found.model.joint_names)
     ]
-    return _table(("URDF and configuration → identified", *columns), rows)
+    return table(("URDF and configuration → identified", *columns), rows)
 
 
 def _link_table(found: Identification) -> str:
@@ -133,7 +139,7 @@ def _link_table(found: Identification) -> str:
             mass = f"{number(before.mass)} → {number(after.mass)}"
             ends = (np.round(each.center_of_mass, 5).tolist() for each in (before, after))
             rows.append([name, mass, " → ".join(", ".join(map(number, end)) for end in ends)])
-    return _table(("URDF → identified", "mass, kg", "center of mass in the link's frame, m"), rows)
+    return table(("URDF → identified", "mass, kg", "center of mass in the link's frame, m"), rows)
 
 
 def _parameter_table(found: Identification) -> str:
@@ -142,10 +148,10 @@ def _parameter_table(found: Identification) -> str:
     for each in found.estimates:
         numbers = number(each.prior), number(each.value), number(each.deviation, 2)
         rows.append([each.name, each.unit.replace("^2", "²"), *numbers, each.certainty.value])
-    return _table(heads, rows)
+    return table(heads, rows)
 
 
-def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     """HTML table with a row for each row of text; cells with a judgement have a color."""
     lines = ["".join(f"<th>{escape(head)}</th>" for head in heads)]
     for row in rows:
@@ -185,6 +191,11 @@ def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
     torque.set_ylabel(f"torque, {unit}" if unit == "Nm" else f"force, {unit}")
     error.set(ylabel=f"measured less\npredicted, {unit}", xlabel="time, s")
     figure.legend(loc="outside upper right", ncols=4)
+    return embedded(figure)
+
+
+def embedded(figure: Any) -> str:
+    """A figure of Matplotlib as a `data:` URL."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"

@@ -184,6 +184,13 @@ class RawSubscription:
         topic = self.node.resolve_topic_name(topic)
         return publishers_of(self._node, topic) if self.names_publishers else None
 
+    @property
+    def waited(self) -> int:
+        """Time for which the message that was taken last has waited in the middleware, [ns]; 0
+        where it is not known."""
+        received = self.table.received if self.table is not None else 0
+        return max(time.time_ns() - received, 0) if received else 0
+
     def publishers(self) -> int:
         """Number of publishers that the subscription is matched with."""
         return publisher_count(self._node, self._subscriptions[0])

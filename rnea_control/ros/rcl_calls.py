@@ -6,7 +6,8 @@ rclpy gives a message's bytes and its publisher's count of it, but not its publi
 in the message's information. Two layouts are assumed, unchanged since Humble:
 
 - of rcl_serialized_message_t;
-- of rmw_message_info_t: the count at byte 16, the GID of the publisher from byte 40 on.
+- of rmw_message_info_t: the time of receipt at byte 8, the count at byte 16, the GID of the
+  publisher from byte 40 on.
 
 A thread that waits for messages waits for a semaphore, which the middleware raises as they come.
 rcl's own wait gathers all subscriptions anew each time, and has to look at each of them afterwards.
@@ -51,6 +52,7 @@ _LENGTH = 1  # size of the data [bytes]
 _CAPACITY = 2  # size of the buffer [bytes]
 _MESSAGE_WORDS = 8  # room for the structure
 # Words of an rmw_message_info_t.
+_RECEIVED = 1  # when the middleware has received the message [ns]
 _COUNT = 2  # the publisher's count of the message
 _GID = 5  # first word of the publisher's GID
 _INFO_WORDS = 64  # room for the structure, which has 9 to 12 words
@@ -302,6 +304,12 @@ class RclTable:
         info = self.array[INFO:]
         count, gid = int(info[_COUNT]), info[_GID : _GID + 2].tobytes()
         return Taken(data, None if count < 0 else count, gid)
+
+    @property
+    def received(self) -> int:
+        """When the middleware has received the message that was taken last, by the system clock,
+        [ns]; 0 where it does not say."""
+        return max(int(self.array[INFO + _RECEIVED]), 0)
 
     def destroy(self) -> None:
         """Gives the memory back; nothing uses the addresses any more."""

@@ -18,7 +18,7 @@ from identification_bench import hidden_robot, recording_of
 from robots import joint, link, robot
 
 from rnea_control.commands.identify.executable import main
-from rnea_control.commands.identify.fit import new_folder
+from rnea_control.commands.identify.new_folder import new_folder
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.recording import Recording
 from rnea_control.identification.recording_files import write_npz

@@ -4,16 +4,13 @@ report."""
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from uuid import uuid4
 
 from rich.console import Console
 
 from rnea_control.commands.identify import inputs
+from rnea_control.commands.identify.new_folder import new_folder
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.controller_yaml import controller_yaml, payload_yaml
 from rnea_control.identification.identify import identify
@@ -160,25 +157,3 @@ def _print_torques(
     console.print(inputs.table_of(title, ("joint", "before", "after", "noise", ""), rows))
     for note in notes:
         console.print(f"note: {note}")
-
-
-@contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Temporary folder that is renamed to `path` at the end, or removed after an error.
-
-    Raises:
-        IdentificationError: `path` exists, or cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}_{uuid4().hex}")
-    try:
-        if os.path.lexists(path):
-            raise FileExistsError("it exists, and is not overwritten")
-        temporary.mkdir(parents=True)
-        yield temporary
-        temporary.rename(path)
-    except OSError as error:
-        raise IdentificationError(
-            f"{path} cannot be written: {error.strerror or error}. Name a new folder by --output"
-        ) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

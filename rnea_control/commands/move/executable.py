@@ -25,7 +25,7 @@ from rnea_control.client.controller_link import ControllerLink
 from rnea_control.client.goal import Goal
 from rnea_control.commands.move.planning import PlannedMotion, Wish, plan
 from rnea_control.commands.move.pose_memory import PoseMemory
-from rnea_control.commands.options import positive
+from rnea_control.commands.options import full_name, positive
 from rnea_control.commands.terminal import (
     NO_TERMINAL,
     ProgressBar,
@@ -212,7 +212,7 @@ def _options(given: list[str]) -> argparse.Namespace:
         help="largest acceleration, one for all joints or one for each [rad/s^2] or [m/s^2]; by "
         f"default a joint reaches its largest velocity in {profile.TIME_TO_SPEED:g} s")
     add("--yes", action="store_true", help="move without a question, for scripts")
-    add("--controller", type=_full_name, default="/rnea_controller", metavar="NAME",
+    add("--controller", type=full_name, default="/rnea_controller", metavar="NAME",
         help="the controller's node, with its namespace; /rnea_controller by default")
     add("--wait", type=positive, default=10.0, metavar="SECONDS",
         help="time limit for the discovery of controller and arm; 10 by default")
@@ -261,10 +261,6 @@ def _share(text: str) -> float:
     if not 0.0 < value <= 1.0:
         raise argparse.ArgumentTypeError(f"{text.strip()}; it must be above 0 and at most 1")
     return value
-
-
-def _full_name(text: str) -> str:
-    return f"/{text.strip('/')}"
 
 
 if __name__ == "__main__":

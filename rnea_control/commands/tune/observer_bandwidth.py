@@ -1,0 +1,46 @@
+"""`with_observer`: bandwidth of the disturbance observer for a proposal, by the check that the
+controller makes of it (control/observer_margin.py). No ROS."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rnea_control.control import ControllerSettings
+from rnea_control.control.observer_margin import Delays, judge
+from rnea_control.control.settings import OBSERVER
+from rnea_control.identification.tuning.proposal import Proposal
+from rnea_control.model import RobotModel
+
+SHARE = 0.5  # part of the largest bandwidth that is proposed
+MOST = 40.0  # largest bandwidth that is proposed [rad/s]
+
+
+def with_observer(
+    proposal: Proposal, model: RobotModel, settings: ControllerSettings, period: float
+) -> Proposal:
+    """The proposal with a bandwidth of the disturbance observer; 0 if there is no safe one.
+
+    Args:
+        proposal: other parameters of the controller.
+        model, settings: model and settings of the controller.
+        period: period of the states, [s].
+    """
+    tuned, rotors = model.copy(), model.armature.copy()
+    p, d = settings.gains.p.copy(), settings.gains.d.copy()
+    told = settings.feedback_inertia
+    told = np.zeros(model.nv) if told is None else told.copy()
+    for name, each in proposal.joints.items():
+        j = model.joint_names.index(name)
+        rotors[j], p[j], d[j], told[j] = each.armature, each.p, each.d, 0.0
+    tuned.armature = rotors
+    tried = replace(
+        settings,
+        gains=replace(settings.gains, p=p, d=d),
+        dead_time=proposal.dead_time,
+        feedback_inertia=told,
+        more={**settings.more, OBSERVER: MOST / SHARE},
+    )
+    found = judge(tuned, tried, Delays(period, proposal.dead_time, proposal.dead_time))
+    return replace(proposal, observer_bandwidth=SHARE * float(found.bandwidth.min()))
