@@ -122,8 +122,22 @@ class Connection:
                 return future.result(LOOK)
         raise NotThere("the connection to ROS is closed")
 
-    def call(self, kind: Any, service: str, request: Any, seconds: float = LONGEST_CALL) -> Any:
+    def call(
+        self,
+        kind: Any,
+        service: str,
+        request: Any,
+        seconds: float = LONGEST_CALL,
+        signals: int = 1,
+    ) -> Any:
         """Response of a service.
+
+        Args:
+            kind: type of the service.
+            service: name of the service.
+            request: the request.
+            seconds: time limit for the service, and for its answer [s].
+            signals: number of signals that end the call.
 
         Raises:
             NotThere: the service does not exist, or does not answer.
@@ -131,10 +145,10 @@ class Connection:
         if service not in self._clients:
             self._clients[service] = self.run(lambda: self.node.create_client(kind, service))
         client = self._clients[service]
-        if not self.wait(client.service_is_ready, seconds):
+        if not self.wait(client.service_is_ready, seconds, signals):
             raise NotThere(f"there is no service {client.srv_name}: does the controller run?")
         answer = self.run(lambda: client.call_async(request))
-        if not self.wait(answer.done, seconds):
+        if not self.wait(answer.done, seconds, signals):
             raise NotThere(f"{client.srv_name} does not answer within {seconds:g} s")
         return answer.result()
 

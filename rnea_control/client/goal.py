@@ -21,6 +21,7 @@ from rnea_control.ros.conventions import PROCESS_ENDED
 
 # error_code of control_msgs/action/FollowJointTrajectory
 TOLERANCES = (-4, -5)
+NANOSECONDS = 1e-9
 LONGEST_STOP = 10.0  # time limit for the end of a canceled goal [s]
 
 
@@ -36,14 +37,18 @@ class Goal:
         watch: detects the end of this goal.
         target: positions at the end, shape (nv,), [rad] or [m].
         duration: planned duration [s].
-        elapsed: time since the start of the motion, from the last feedback [s].
-        errors: position errors, an array of shape (nv,) for each feedback.
+        started: stamp of the start of the motion, by the clock of the hardware, from the last
+            feedback [s]; NaN before.
+        times: time since the start of the motion, for each feedback [s].
+        errors: position errors, an array of shape (nv,) for each feedback [rad] or [m].
     """
 
     def __init__(self, link: ControllerLink, profile: Profile) -> None:
         self._link, self._profile = link, profile
         self.target, self.duration = profile.positions[-1].copy(), profile.duration
-        self.elapsed, self._sent_at = 0.0, time.monotonic()
+        self._sent_at = time.monotonic()
+        self.started = math.nan
+        self.times: list[float] = []
         self.errors: list[FloatArray] = []
         self.client = link.client.another()
         self._is_canceled = self._is_held = False
@@ -56,11 +61,17 @@ class Goal:
 
     def _note(self, feedback: Any) -> None:
         """Stores time and errors of a feedback message."""
-        since = feedback.desired.time_from_start
-        self.elapsed = since.sec + 1e-9 * since.nanosec
+        since, stamp = feedback.desired.time_from_start, feedback.header.stamp
+        self.times.append(since.sec + NANOSECONDS * since.nanosec)
+        self.started = stamp.sec + NANOSECONDS * stamp.nanosec - self.times[-1]
         errors = dict(zip(feedback.joint_names, feedback.error.positions, strict=False))
         joints = self._link.given.model.joint_names
         self.errors.append(np.array([errors.get(name, math.nan) for name in joints]))
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the start of the motion, from the last feedback [s]."""
+        return self.times[-1] if self.times else 0.0
 
     @property
     def has_ended(self) -> bool:

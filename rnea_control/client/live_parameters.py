@@ -19,10 +19,11 @@ class LiveParameters:
     Args:
         connection: connection to ROS.
         controller: full name of the controller's node.
+        signals: number of signals that end a call, where the connection knows of signals.
     """
 
-    def __init__(self, connection: Connection, controller: str) -> None:
-        self._connection, self._controller = connection, controller
+    def __init__(self, connection: Connection, controller: str, signals: int = 1) -> None:
+        self._connection, self._controller, self._signals = connection, controller, signals
 
     def __iter__(self) -> Iterator[str]:
         """Names of all parameters."""
@@ -64,7 +65,8 @@ class LiveParameters:
         self.set({name: value})
 
     def _call(self, kind: Any, service: str, request: Any) -> Any:
-        return self._connection.call(kind, f"{self._controller}/{service}", request)
+        name = f"{self._controller}/{service}"
+        return self._connection.call(kind, name, request, signals=self._signals)
 
 
 def _plain(value: Any) -> Any:

@@ -23,8 +23,8 @@ from rnea_control.node.sentinel_link import SENTINEL
 Received = list[tuple[int, bytes]]
 
 FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
+LONGEST_WAIT = 10_000_000_000  # time from receipt to Python beyond which a clock was set [ns]
 # Offset from monotonic to wall time; unlike the system clock, the sum is never set back [ns].
-LONGEST_WAIT = 10_000_000_000  # longest time from receipt to Python; a clock was set [ns]
 _SINCE_EPOCH = time.time_ns() - time.monotonic_ns()
 
 

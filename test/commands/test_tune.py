@@ -34,7 +34,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import parameter_value_to_python
 from std_msgs.msg import Bool
 
-from rnea_control.commands.tune.old_settings import OF_ARM, OF_JOINT
+from rnea_control.commands.tune.temporary_settings import OF_ARM, OF_JOINT
 from rnea_control.trajectory_client import TrajectoryClient
 
 DOMAIN = 33

@@ -8,23 +8,24 @@ import os
 import re
 import time
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
 
 import numpy as np
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 
 from rnea_control.array_types import FloatArray
-from rnea_control.client.connection import Running
+from rnea_control.client.connection import LOOK, Running
 from rnea_control.client.controller_link import IN_MOTION, ControllerLink
+from rnea_control.client.goal import Goal
+from rnea_control.client.live_parameters import LiveParameters
 from rnea_control.client.profile import MotionLimits, Profile, chained, straight
-from rnea_control.client.recorder import Recorder
-from rnea_control.commands.tune.parameter_client import ParameterClient
+from rnea_control.client.recorder import Received, Recorder
+from rnea_control.commands.tune.temporary_settings import TemporarySettings
 from rnea_control.control import ControlLaw, Mode
 from rnea_control.exceptions import (
     IdentificationError,
     JointStateError,
     ParameterError,
+    Refused,
     RneaControlError,
     TrajectoryLimitsError,
     TrajectoryModeError,
@@ -48,6 +49,7 @@ LEAST_ROTOR = 1e-4  # armature that every controller takes [kg m^2] or [kg]
 DISCOVERY = 5.0  # time limit for the discovery of the effort commands [s]
 AFTER = 0.15  # time after a motion for its last messages [s]
 RATES = 0.1, 0.5  # velocity and acceleration of the swing [rad/s], [rad/s^2]
+ALL_SIGNALS = 3  # signals after which an end waits for nothing any more
 STILL_MOVES = "THE ARM MAY STILL MOVE: no stop was detected"
 LEAST_ANSWERED = 0.7  # part of the states that have a command
 NANOSECONDS = 1e-9
@@ -63,13 +65,15 @@ class LiveArm:
     Args:
         link: connection to the controller; has observed.
         running: False after the given number of signals, 1 by default.
+        output: folder of the results.
 
     Attributes:
+        settings: parameters of the controller that are set for a time.
         start: measured positions before the first motion, shape (nv,).
         held: desired positions then, shape (nv,).
     """
 
-    def __init__(self, link: ControllerLink, running: Running) -> None:
+    def __init__(self, link: ControllerLink, running: Running, output: Path) -> None:
         self._link, self._running = link, running
         self._model, values = link.given.model, link.given.values
         law = link.given.controller.control_law
@@ -80,24 +84,26 @@ class LiveArm:
                 f"{link.controller} control_law computed_torque, with gains in 1/s^2 and 1/s"
             )
         self._refuse_second()
-        namespace = link.controller.rpartition("/")[0]
-        self._node = Node(f"rnea_tune_{os.getpid()}_recorder", namespace=namespace or None)
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self._node)
-        self.parameters = ParameterClient(self._node, self._executor, link.controller)
-        self._recorder = Recorder(self._node, str(values["command_topic"]))
+        # Old settings are set again after signals too.
+        parameters = LiveParameters(link.connection, link.controller, ALL_SIGNALS)
+        joints = self._model.joint_names
+        self.settings = TemporarySettings(parameters, link.controller, joints, output)
+        commands, node = str(values["command_topic"]), link.connection.node
+        try:
+            self._recorder = link.connection.run(lambda: Recorder(node, commands))
+        except BaseException:
+            self.settings.end()
+            raise
         self._gains = link.given.controller.gains
-        self._clock = math.nan  # stamp of the start of the motion [s]
+        self._goal: Goal | None = None  # newest motion
         self._guarded = 0  # number of joint states that `_guard` has seen in the motion
-        self._errors: list[tuple[float, FloatArray]] = []
         self.start = self.held = self._sag = np.zeros(self._model.nv)
         self._stray = ""  # why a motion was canceled
 
     def destroy(self) -> None:
-        """Ends the recording, and destroys the node."""
+        """Ends the recording, and sets the old settings again."""
         self._recorder.stop()
-        self._executor.shutdown()
-        self._node.destroy_node()
+        self.settings.end()
 
     def _refuse_second(self) -> None:
         """Raises TrajectoryModeError if another rnea_tune runs: it would take the settings of this
@@ -137,7 +143,7 @@ class LiveArm:
             )
         deadline = time.monotonic() + DISCOVERY
         while True:
-            self._recorder.follow_commands()
+            self._link.connection.run(self._recorder.follow_commands)
             states, commands = self.watch(0.2)
             if states and commands:
                 break
@@ -152,15 +158,15 @@ class LiveArm:
     def tighten(self) -> None:
         """Has the controller end a motion at small position errors."""
         errors = zip(self._model.joint_names, self._sag, strict=True)
-        self.parameters.set({f"max_position_errors.{n}": float(TIGHT + e) for n, e in errors})
+        self.settings.set({f"max_position_errors.{n}": float(TIGHT + e) for n, e in errors})
 
-    def watch(self, seconds: float) -> tuple[Any, Any]:
+    def watch(self, seconds: float) -> tuple[Received, Received]:
         """Messages of the next seconds: joint states, and commands."""
         self._recorder.taken()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self._check()
-            self._executor.spin_once(timeout_sec=0.02)
+            self._link.connection.wait(lambda: False, LOOK)
         return self._recorder.taken()
 
     def at_rest(self, seconds: float) -> Response:
@@ -178,7 +184,8 @@ class LiveArm:
         for row, values in zip(rows, own, strict=True):
             row[:, motion.joint] += values
         profile = Profile(motion.times, *rows, efforts=motion.efforts(self._model.nv))
-        response = self._decoded(*self._follow(profile), self._clock)
+        goal, states, commands = self._follow(profile)
+        response = self._decoded(states, commands, goal.started)
         return response.aligned(motion.duration - REST)
 
     def brace(self, joint: int, armature: float) -> None:
@@ -189,11 +196,14 @@ class LiveArm:
             f"gains.{name}.p": max(float(self._gains.p[joint]), BRACED**2),
             f"gains.{name}.d": max(float(self._gains.d[joint]), 2.0 * BRACED),
         }
-        while refusal := self.parameters.attempt(values):
-            # A rotor that the controller cannot brake: less is held less firmly.
-            values[f"armature.{name}"] *= 0.5
-            if values[f"armature.{name}"] < LEAST_ROTOR:
-                raise ParameterError(refusal)
+        while True:
+            try:
+                return self.settings.set(values)
+            except Refused:
+                # A rotor that the controller cannot brake: less is held less firmly.
+                values[f"armature.{name}"] *= 0.5
+                if values[f"armature.{name}"] < LEAST_ROTOR:
+                    raise
 
     def go(self, target: FloatArray) -> None:
         """Moves the desired positions from where the arm is held to others, slowly."""
@@ -214,45 +224,39 @@ class LiveArm:
         side[joints] = [-reach[j] if j % 2 else reach[j] for j in joints]
         places = [held, held + side, held - side, held]
         legs = [straight(a, b, limits) for a, b in pairwise(places)]
-        self._follow(chained(legs))
-        time_, errors = zip(*self._errors, strict=True)
-        return Swing(label, np.array(time_), np.array(errors))
+        goal, *_ = self._follow(chained(legs))
+        return Swing(label, np.array(goal.times), np.array(goal.errors))
 
     def stop(self) -> str:
         """Cancels the own goal and waits for its end; how the arm stands then. A motion of another
         client is left alone."""
-        client = self._link.client
-        own = bool(client.way) and not client.ended
-        if own:
-            self._link.connection.run(client.cancel)
-            self._link.follow(lambda: None, signals=3)
+        goal, own = self._goal, self._goal is not None and not self._goal.has_ended
+        if goal is not None and own:
+            goal.cancel()
+            self._link.follow(goal.watch, lambda: None, signals=ALL_SIGNALS)
         stands = not own or self._link.await_rest(LONGEST_STOP)
         return f"the controller is in mode {self._link.mode}" if stands else STILL_MOVES
 
-    def _follow(self, profile: Profile) -> tuple[Any, Any]:
-        """Carries out a motion; returns the messages of joint states and commands.
+    def _follow(self, profile: Profile) -> tuple[Goal, Received, Received]:
+        """Carries out a motion; returns it with the messages of joint states and commands.
 
         Raises:
             Interrupted: a signal was received.
             TrajectoryModeError: the motion was aborted, or a joint left its range.
         """
-        link, client = self._link, self._link.client
         self._check()
-        self._clock, self._stray, self._guarded = math.nan, "", 0
-        self._errors.clear()
+        self._stray, self._guarded = "", 0
         self._recorder.taken()
-        link.send(profile, self._note)
-        link.follow(self._guard)
+        goal = self._goal = Goal(self._link, profile)
+        self._link.follow(goal.watch, lambda: self._guard(goal))
         if not self._running():
             raise Interrupted
         if self._stray:
             raise TrajectoryModeError(self._stray)
-        if client.failure:
-            raise TrajectoryModeError(f"a motion of rnea_tune failed: {client.failure}")
-        deadline = time.monotonic() + AFTER
-        while time.monotonic() < deadline:
-            self._executor.spin_once(timeout_sec=0.02)
-        return self._recorder.taken()
+        if goal.failure is not None:
+            raise TrajectoryModeError(f"a motion of rnea_tune failed: {goal.failure}")
+        self._link.connection.wait(lambda: False, AFTER)
+        return goal, *self._recorder.taken()
 
     def _check(self) -> None:
         """Raises Interrupted after a signal, and TrajectoryModeError if the controller does not
@@ -263,8 +267,8 @@ class LiveArm:
         if mode not in (Mode.HOLDING.value, *IN_MOTION):
             raise TrajectoryModeError(f"the controller is in mode {mode}; see its log")
 
-    def _guard(self) -> None:
-        """Cancels the goal when a joint is too far from its start, or too fast."""
+    def _guard(self, goal: Goal) -> None:
+        """Cancels the motion when a joint is too far from its start, or too fast."""
         messages = self._recorder.states.messages
         names = self._model.joint_names
         if self._stray:
@@ -288,16 +292,7 @@ class LiveArm:
                     f"more than {FASTEST:g} is not allowed"
                 )
         if self._stray:
-            self._link.connection.run(self._link.client.cancel)
-
-    def _note(self, feedback: Any) -> None:
-        """Stores the start of the motion, and the errors."""
-        since, stamp = feedback.desired.time_from_start, feedback.header.stamp
-        elapsed = since.sec + NANOSECONDS * since.nanosec
-        self._clock = stamp.sec + NANOSECONDS * stamp.nanosec - elapsed
-        errors = dict(zip(feedback.joint_names, feedback.error.positions, strict=False))
-        found = [errors.get(name, math.nan) for name in self._model.joint_names]
-        self._errors.append((elapsed, np.array(found)))
+            goal.cancel()
 
     def _state(self, data: bytes) -> tuple[float, FloatArray, FloatArray]:
         """Stamp [s], positions and velocities of a message."""
@@ -313,7 +308,7 @@ class LiveArm:
         stamp = message.seconds + NANOSECONDS * message.nanoseconds
         return stamp, np.array(q)[places], np.array(v)[places]
 
-    def _decoded(self, states: Any, commands: Any, start: float) -> Response:
+    def _decoded(self, states: Received, commands: Received, start: float) -> Response:
         """The response in messages; `start` is the stamp at which the motion starts, NaN for the
         first state."""
         received, rows = [], []

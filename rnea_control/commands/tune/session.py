@@ -17,11 +17,10 @@ from rnea_control.commands.move.executable import tell
 from rnea_control.commands.terminal import NO_TERMINAL, ProgressBar, is_terminal, refusal_of, say
 from rnea_control.commands.tune.live_arm import Interrupted, LiveArm
 from rnea_control.commands.tune.observer_bandwidth import with_observer
-from rnea_control.commands.tune.old_settings import OldSettings
 from rnea_control.control.settings import OBSERVER
 from rnea_control.exceptions import (
     IdentificationError,
-    ParameterError,
+    Refused,
     RneaControlError,
     TrajectoryJointsError,
     listed,
@@ -101,24 +100,19 @@ class Session:
     def _with_arm(self, joints: list[int], folder: Path) -> int:
         """Measures with the arm. At the end, also after errors, the own motion has ended and the
         old settings are in force."""
-        arm = LiveArm(self._link, self._running)
-        old = OldSettings(arm.parameters, self._link.controller, self._options.output)
+        arm = LiveArm(self._link, self._running, self._options.output)
         try:
-            old.write(self._link.given.model.joint_names)
-            try:
-                status = self._measure(arm, joints, folder)
-                old.copy_to(folder)
-                return status
-            except BaseException as error:
-                self._bar.end()
-                if isinstance(error, Interrupted):
-                    tell("interrupted: stopping the arm")
-                tell(arm.stop())
-                raise
-            finally:
-                self._bar.end()
-                old.restore()
+            status = self._measure(arm, joints, folder)
+            arm.settings.copy_to(folder)
+            return status
+        except BaseException as error:
+            self._bar.end()
+            if isinstance(error, Interrupted):
+                tell("interrupted: stopping the arm")
+            tell(arm.stop())
+            raise
         finally:
+            self._bar.end()
             arm.destroy()
 
     def _measure(self, arm: LiveArm, joints: list[int], folder: Path) -> int:
@@ -139,7 +133,7 @@ class Session:
             float(given.values["dead_time"]),
             self._show(began, len(joints)),
         )
-        arm.parameters.set({OBSERVER: 0.0})
+        arm.settings.set({OBSERVER: 0.0})
         experiment.brace(joints)
         for joint in joints:
             if time.monotonic() - began > LONGEST * (1.0 - 1.0 / (len(joints) + 1)):
@@ -163,7 +157,7 @@ class Session:
             f"disturbance observer: {proposal.observer_bandwidth:.3g} rad/s"
         )
         arm.go(arm.held)
-        arm.parameters.restore()
+        arm.settings.restore()
         swings, words = [] if before is None else [before], "Nothing was applied."
         if before is not None:
             words = self._apply(arm, proposal, swings, joints)
@@ -192,23 +186,25 @@ class Session:
     ) -> str:
         """Sets the proposal in stages, each tried by a swing, which is added to `swings`; in words
         how it ended. After a fault the old settings are in force again."""
-        before, applied = swings[0], {}
+        applied: Values = {}
         arm.tighten()
+        arm.settings.set({OBSERVER: 0.0})  # the stages but the last one are without it
+        reference = arm.swing("without disturbance observer", joints)
         for name, values in proposal.stages():
             tell(f"applying: {name}")
             try:
                 applied.update(self._set(arm, values))
                 swing = arm.swing("after", joints)
-                fault = self._fault(arm, swing, before)
+                fault = self._fault(arm, swing, reference)
             except RneaControlError as error:
                 fault = str(error)
             if fault:
                 stands = arm.stop()
-                arm.parameters.restore()
+                arm.settings.restore()
                 return f"The old settings are in force again: at {name}, {fault}. Now {stands}."
             swings[1:] = [swing]
         self._applied = applied
-        arm.parameters.keep(applied)
+        arm.settings.keep(applied)
         old, new = (1e3 * float(np.sqrt(np.mean(each.rms**2))) for each in swings)
         return (
             "The proposal is in force, until the controller ends; copy the YAML into its own file. "
@@ -220,29 +216,35 @@ class Session:
         returns what is set.
 
         Raises:
-            ParameterError: the controller refuses much smaller ones too, or does not answer.
+            Refused: the controller refuses much smaller ones too.
+            NotThere: the controller does not answer.
         """
         part = 1.0
-        while refusal := arm.parameters.attempt(found := scaled(values, part)):
-            part *= FEWER
-            if part < LEAST_PART or scaled(values, part) == values:
-                raise ParameterError(refusal)
+        while True:
+            try:
+                arm.settings.set(found := scaled(values, part))
+                break
+            except Refused:
+                part *= FEWER
+                if part < LEAST_PART or scaled(values, part) == values:
+                    raise
         if part < 1.0:
             tell(f"the controller refused that; {part:.2g} of the bandwidth is in force")
         return found
 
-    def _fault(self, arm: LiveArm, swing: Swing, before: Swing) -> str:
-        """Fault of the settings in force, from a swing; empty if there is none."""
+    def _fault(self, arm: LiveArm, swing: Swing, reference: Swing) -> str:
+        """Fault of the settings in force, from a swing and one with the old settings; empty if there
+        is none."""
         names = self._link.given.model.joint_names
         shakes = noise(arm.at_rest(AT_REST))
         assert self._at_rest is not None
         allowed = np.maximum(SHAKING * self._at_rest, LEAST_SHAKING)
         for j in np.flatnonzero(shakes > allowed):
             return f"{names[j]} shakes, with {shakes[j]:.2g} rad/s or m/s at rest"
-        worse = swing.rms > np.maximum(WORSE * before.rms, LEAST_WORSE)
+        worse = swing.rms > np.maximum(WORSE * reference.rms, LEAST_WORSE)
         for j in np.flatnonzero(worse):
             return (
-                f"the error of {names[j]} has grown from {1e3 * before.rms[j]:.3g} to "
+                f"the error of {names[j]} has grown from {1e3 * reference.rms[j]:.3g} to "
                 f"{1e3 * swing.rms[j]:.3g} mrad or mm"
             )
         return ""

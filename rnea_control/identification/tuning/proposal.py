@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.control.settings import OBSERVER
 from rnea_control.identification.tuning.joint_experiment import JointEstimate
 from rnea_control.model import RobotModel
 
@@ -34,7 +35,6 @@ STREAM_SHARE = 0.5  # bandwidth of streams, as a part of that of the slowest joi
 STREAM_RANGE = 5.0, 100.0  # bandwidth of streams, at least and at most [rad/s]
 LEAST_PERIODS = 1.5  # dead time for the gains, at least, in periods of the states
 DEAD_TIME_RANGE = 0.0, 0.02  # range of the parameter `dead_time` [s]
-OBSERVER = "disturbance_observer.bandwidth"
 Values = dict[str, float | bool]  # parameters by full name
 DEAD_TIME, NOISE, FREQUENCIES = "dead time", "noise of the velocity", "measured frequencies"
 
