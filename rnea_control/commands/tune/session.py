@@ -233,8 +233,7 @@ class Session:
         return found
 
     def _fault(self, arm: LiveArm, swing: Swing, reference: Swing) -> str:
-        """Fault of the settings in force, from a swing and one with the old settings; empty if there
-        is none."""
+        """Fault of the settings in force, from a swing and one with the old settings; or empty."""
         names = self._link.given.model.joint_names
         shakes = noise(arm.at_rest(AT_REST))
         assert self._at_rest is not None
