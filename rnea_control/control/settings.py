@@ -269,6 +269,15 @@ class ControllerSettings(Settings):
             )
         super().check(joint_names)
 
+    def torque_rise(self, model: RobotModel) -> FloatArray:
+        """Time from no torque to the effort limit at the torque rate limit, shape (nv,), [s]; 0
+        without a limit of the rate."""
+        rows = self.rows(model)
+        bounded = np.isfinite(rows.torque_rate_limit)
+        rise = np.zeros(model.nv)
+        rise[bounded] = rows.effort_limit[bounded] / rows.torque_rate_limit[bounded]
+        return rise
+
     def rows(self, model: RobotModel) -> layout.Settings:
         """The settings as rows for the control step."""
         rows = layout.Settings.zeros(model.nv)

@@ -20,7 +20,15 @@ from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.controller_yaml import tuning_yaml
 from rnea_control.identification.tuning.joint_estimates import noise
 from rnea_control.identification.tuning.joint_experiment import Experiment, JointEstimate
-from rnea_control.identification.tuning.proposal import DEAD_TIME, Proposal, bandwidth_for, propose
+from rnea_control.identification.tuning.proposal import (
+    DEAD_TIME,
+    LEAST_PERIODS,
+    RISE_SHARE,
+    Proposal,
+    bandwidth_for,
+    bandwidth_for_rise,
+    propose,
+)
 from rnea_control.identification.tuning.response import answered_states
 from rnea_control.identification.tuning.small_motion import FURTHEST, REACH, burst, passes
 from rnea_control.model import RobotModel
@@ -38,7 +46,7 @@ def measured(arm: HiddenArm, joints: range) -> tuple[list[JointEstimate], Propos
     experiment = Experiment(model, arm, noise(at_rest), arm.period, 0.001)
     experiment.brace(joints)
     estimates = [experiment.measure(joint) for joint in joints]
-    proposal = propose(model, arm.period, estimates)
+    proposal = propose(model, arm.period, estimates, arm.settings.torque_rise(model))
     return estimates, with_observer(proposal, model, arm.settings, arm.period)
 
 
@@ -84,6 +92,32 @@ def test_joint_with_a_rotor_friction_and_dead_time() -> None:
 def test_closed_form_leaves_45_degrees() -> None:
     for dead_time in (0.001, 0.0037, 0.012):
         assert bandwidth_for(dead_time) == pytest.approx(searched_bandwidth(dead_time), rel=1e-3)
+
+
+def comes_to_rest(w: float, dead_time: float, rise: float, ratio: float, speed: float) -> bool:
+    """True if a pushed joint whose torque and its rate are bounded comes to rest; `ratio` is its
+    inertia as a multiple of the model's, which is 1."""
+    step, hold, limit = 1e-4, 10, 50.0
+    waiting, x, v, torque = [0.0] * round(dead_time / step), 0.0, speed, 0.0
+    for k in range(30_000):
+        if k % hold == 0:
+            wanted = min(max(-(w**2) * x - 2.0 * w * v, -limit), limit)
+            change = limit / rise * hold * step
+            torque += min(max(wanted - torque, -change), change)
+        waiting.append(torque)
+        v += step * waiting.pop(0) / ratio
+        x += step * v
+    return abs(x) < 1e-3 and abs(v) < 1e-2
+
+
+@pytest.mark.parametrize("rise", [0.005, 0.02, 0.1])
+def test_pushed_joint_comes_to_rest_up_to_a_bandwidth(rise: float) -> None:
+    for dead_time in (0.001, 0.003):
+        w = bandwidth_for_rise(dead_time, rise)
+        for ratio in (0.7, 1.0, 1.5):
+            for speed in (0.3, 1.0, 2.0):
+                assert comes_to_rest(RISE_SHARE * w, dead_time, rise, ratio, speed)
+        assert not comes_to_rest(1.3 * w, dead_time, rise, 1.0, 2.0)
 
 
 def flatten(parameters: dict, prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -164,9 +198,9 @@ def test_hidden_arms() -> None:
         assert (noise(rest) < SHAKING * spread).all(), f"{seed} shakes: {noise(rest)}"
         held = proposal.observer_bandwidth, arm.furthest, (noise(rest) / spread).max()
         ratios = [
-            each.bandwidth / searched_bandwidth(arm.dead_time)
+            each.bounds[DEAD_TIME] / searched_bandwidth(arm.dead_time)
             for each in proposal.joints.values()
-            if each.bound == DEAD_TIME
+            if arm.dead_time > LEAST_PERIODS * arm.period
         ]
         print(seed, np.round(errors[-1], 1).tolist(), np.round(ratios, 3), held, flush=True)
         assert ratios == pytest.approx(np.ones(len(ratios)), rel=0.15)

@@ -148,7 +148,8 @@ class Session:
         if not self._estimates:
             raise IdentificationError("no joint was measured")
         self._estimates.reverse()
-        proposal = propose(given.model, at_rest.period, self._estimates)
+        rise = given.controller.torque_rise(given.model)
+        proposal = propose(given.model, at_rest.period, self._estimates, rise)
         proposal = with_observer(proposal, given.model, given.controller, at_rest.period)
         tell(_table(HEADS, rows_of(model, self._estimates, proposal)))
         deviation = 1e3 * proposal.dead_time_deviation

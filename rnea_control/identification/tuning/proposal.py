@@ -5,8 +5,17 @@ r"""Parameters of the controller from what was measured of the joints.
 
 .. math:: w = 31.3 \pi / 180 / (2.058 \, T) = 0.266 / T
 
-leaves 45 degrees. Two bounds may be lower: the noise of the velocity becomes a torque through d,
-and the crossing must be at a frequency at which the joint was seen to be a rigid inertia.
+leaves 45 degrees. Three bounds may be lower: the noise of the velocity becomes a torque through d,
+the crossing must be at a frequency at which the joint was seen to be a rigid inertia, and a joint
+that was pushed must come to rest although the controller bounds torques and their rate. With the
+time r from no torque to the largest one, it does so from any velocity for all w up to
+
+.. math::
+
+    w = 1 / (T + 0.59 r)
+
+by simulation, within an eighth for r from 5 to 100 ms, T up to 0.6 r and a model that is right.
+Beyond, it swings from limit to limit.
 
 **Thresholds of collisions.** A joint at rest may hide its breakaway torque and the torque that the
 model lacks, and the observer of external torques takes both for a contact.
@@ -20,11 +29,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control.settings import OBSERVER
 from rnea_control.identification.tuning.joint_experiment import JointEstimate
 from rnea_control.model import RobotModel
 
 CROSSING = math.sqrt(2.0 + math.sqrt(5.0))  # frequency at which the loop crosses 1, over w
+RISE = 0.59  # part of the rise time of the torque that acts like a dead time
+RISE_SHARE = 2.0 / 3.0  # part of the bandwidth that the rise time allows; for errors of the model
 MARGIN = math.pi / 4.0  # phase margin that the dead time leaves [rad]
 NOISE_SHARE = 0.01  # standard deviation of the torque from noise, as a part of the effort limit
 LEAST_DEVIATIONS = 2.0  # deviations that a rotor or a damping must have to be proposed
@@ -37,6 +49,7 @@ LEAST_PERIODS = 1.5  # dead time for the gains, at least, in periods of the stat
 DEAD_TIME_RANGE = 0.0, 0.02  # range of the parameter `dead_time` [s]
 Values = dict[str, float | bool]  # parameters by full name
 DEAD_TIME, NOISE, FREQUENCIES = "dead time", "noise of the velocity", "measured frequencies"
+TORQUE_RATE = "rate of the torque"
 
 
 @dataclass(frozen=True)
@@ -47,8 +60,7 @@ class JointProposal:
         armature: [kg m^2] or [kg].
         armature_deviation: its standard deviation.
         coulomb, damping: friction to compensate, [Nm] or [N], and per [rad/s] or [m/s].
-        bandwidth: w, [rad/s].
-        bound: what the bandwidth is bounded by.
+        bounds: bandwidths by what bounds them, [rad/s].
         torque_noise: standard deviation of the torque that the noise of the velocity makes, [Nm] or
             [N].
         contact: threshold of a collision, [Nm] or [N].
@@ -58,10 +70,19 @@ class JointProposal:
     armature_deviation: float
     coulomb: float
     damping: float
-    bandwidth: float
-    bound: str
+    bounds: dict[str, float]
     torque_noise: float
     contact: float
+
+    @property
+    def bound(self) -> str:
+        """Name of the bound in force."""
+        return min(self.bounds, key=lambda name: self.bounds[name])
+
+    @property
+    def bandwidth(self) -> float:
+        """w, [rad/s]."""
+        return self.bounds[self.bound]
 
     @property
     def p(self) -> float:
@@ -144,13 +165,26 @@ def bandwidth_for(dead_time: float) -> float:
     return (math.atan(2.0 * CROSSING) - MARGIN) / (CROSSING * max(dead_time, 1e-6))
 
 
-def propose(model: RobotModel, period: float, estimates: Sequence[JointEstimate]) -> Proposal:
+def bandwidth_for_rise(dead_time: float, rise: float) -> float:
+    """Largest bandwidth w at which a pushed joint comes to rest, [rad/s].
+
+    Args:
+        dead_time: time from a measurement until its torque acts, [s].
+        rise: time from no torque to the effort limit at the torque rate limit, [s].
+    """
+    return 1.0 / max(dead_time + RISE * rise, 1e-6)
+
+
+def propose(
+    model: RobotModel, period: float, estimates: Sequence[JointEstimate], rise: FloatArray
+) -> Proposal:
     """Parameters of the controller, but for the disturbance observer.
 
     Args:
         model: model of the controller.
         period: period of the states, [s].
         estimates: of at least one joint.
+        rise: time from no torque to the effort limit at the torque rate limit, shape (nv,), [s].
     """
     times = np.array([each.inertia.dead_time for each in estimates])
     deviations = np.array([max(each.inertia.dead_time_deviation, 1e-9) for each in estimates])
@@ -161,7 +195,8 @@ def propose(model: RobotModel, period: float, estimates: Sequence[JointEstimate]
     deviation = math.sqrt(excess / float((deviations**-2.0).sum()))
     for_gains = max(dead_time, LEAST_PERIODS * period)
     joints = {
-        model.joint_names[each.joint]: _of_joint(model, each, for_gains) for each in estimates
+        model.joint_names[each.joint]: _of_joint(model, each, for_gains, rise[each.joint])
+        for each in estimates
     }
     slowest = min(each.bandwidth for each in joints.values())
     return Proposal(
@@ -172,7 +207,9 @@ def propose(model: RobotModel, period: float, estimates: Sequence[JointEstimate]
     )
 
 
-def _of_joint(model: RobotModel, each: JointEstimate, dead_time: float) -> JointProposal:
+def _of_joint(
+    model: RobotModel, each: JointEstimate, dead_time: float, rise: float
+) -> JointProposal:
     inertia, friction = each.inertia, each.friction
     rotor, deviation = inertia.inertia - each.model_inertia, inertia.inertia_deviation
     limit = float(model.effort_limit[each.joint])
@@ -180,8 +217,8 @@ def _of_joint(model: RobotModel, each: JointEstimate, dead_time: float) -> Joint
         DEAD_TIME: bandwidth_for(dead_time),
         NOISE: NOISE_SHARE * limit / max(2.0 * inertia.inertia * each.noise, 1e-12),
         FREQUENCIES: float(inertia.frequencies[-1]) / CROSSING,
+        TORQUE_RATE: RISE_SHARE * bandwidth_for_rise(dead_time, float(rise)),
     }
-    bound = min(bounds, key=lambda name: bounds[name])
     damped = friction.damping > LEAST_DEVIATIONS * friction.damping_deviation
     hidden = abs(friction.offset) + float(np.nanmax([friction.coulomb, *friction.breakaway]))
     return JointProposal(
@@ -189,8 +226,7 @@ def _of_joint(model: RobotModel, each: JointEstimate, dead_time: float) -> Joint
         deviation,
         max(COULOMB_SHARE * friction.coulomb, 0.0),
         friction.damping if damped else 0.0,
-        bounds[bound],
-        bound,
-        2.0 * bounds[bound] * inertia.inertia * each.noise,
+        bounds,
+        2.0 * min(bounds.values()) * inertia.inertia * each.noise,
         max(CONTACT_MARGIN * hidden, LEAST_CONTACT * limit),
     )
