@@ -244,6 +244,20 @@ def test_proposal_that_is_applied(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.explores
 @pytest.mark.timeout(900)
+def test_signal_while_a_proposal_is_applied(bench: Bench, tmp_path: Path) -> None:
+    before = bench.in_force()
+    for stage in ("applying: friction", "applying: gains"):
+        with tune(tmp_path / "tuned", "--apply") as process:
+            process.said(stage)
+            assert bench.in_force() != before
+            assert process.stop() == 130, process.output
+        bench.until_mode("holding")
+        assert bench.in_force() == before
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.explores
+@pytest.mark.timeout(900)
 def test_proposal_that_shakes_the_arm_is_taken_back(bench: Bench, tmp_path: Path) -> None:
     before = bench.in_force()
     with tune(tmp_path / "tuned", "--apply", before=TOO_LARGE_ROTOR) as process:

@@ -107,9 +107,12 @@ class Session:
             return status
         except BaseException as error:
             self._bar.end()
-            if isinstance(error, Interrupted):
+            is_interrupted = not self._running()  # a call that a signal ends has other words
+            if is_interrupted:
                 tell("interrupted: stopping the arm")
             tell(arm.stop())
+            if is_interrupted and isinstance(error, RneaControlError):
+                raise Interrupted from error
             raise
         finally:
             self._bar.end()
@@ -198,6 +201,8 @@ class Session:
                 swing = arm.swing("after", joints)
                 fault = self._fault(arm, swing, reference)
             except RneaControlError as error:
+                if not self._running():
+                    raise
                 fault = str(error)
             if fault:
                 stands = arm.stop()
