@@ -49,6 +49,9 @@ except ImportError:  # newer than the action
 FRESH = 5.0  # time limit for a joint state and for an answer [s]
 READY = 3.0  # time limit for the end of a transient state of the controller [s]
 ABSENCE = 5.0  # time after which an undiscovered controller counts as ended [s]
+# Time after the motion until its result counts as lost [s]. A message that a busy machine loses is
+# sent again after 3 s.
+LONGEST_RESULT = 15.0
 LONGEST_BLINK = 1.0  # time between two looks at a goal after which nothing is known [s]
 STANDS = 0.3  # time in a mode at rest after which the arm has stopped [s]
 IN_MOTION = (Mode.MOVING.value, Mode.STREAMING.value, Mode.BRAKING.value)
@@ -416,7 +419,7 @@ class GoalWatch:
             lost = "the connection to ROS is closed; the result of the goal is not known"
         elif now - self._seen > ABSENCE:
             lost = f"{link.controller} is gone; see its log"
-        elif now - self._resting > ABSENCE:
+        elif now - self._resting > LONGEST_RESULT:
             lost = (
                 f"{link.controller} is in mode {link.mode} and has not reported the result of "
                 "the goal; see its log"
