@@ -38,6 +38,7 @@ MEASURED = 0  # exit status: measured, and applied if that was requested
 FAILED = 1  # exit status: nothing was measured
 WENT_BACK = 3  # exit status: measured; the proposal shook the arm or failed, old settings in force
 INTERRUPTED = 130  # exit status: a signal ended it, old settings in force
+FADED = 1.5  # time after which the torque of the disturbance observer has faded [s]
 AT_REST = 1.0  # time of the states at rest [s]
 LONGEST = 600.0  # longest time of the measurement [s]
 SHAKING = 2.5  # velocity at rest, over that before, from which a joint shakes
@@ -138,12 +139,14 @@ class Session:
         )
         arm.settings.set({OBSERVER: 0.0})
         experiment.brace(joints)
-        for joint in joints:
-            if time.monotonic() - began > LONGEST * (1.0 - 1.0 / (len(joints) + 1)):
+        for k, joint in enumerate(joints):
+            now = time.monotonic()
+            if now - began > LONGEST * (1.0 - 1.0 / (len(joints) + 1)):
                 tell(f"{model.joint_names[joint]} is left out: {LONGEST:g} s are nearly over")
                 continue
             try:
-                self._estimates.append(experiment.measure(joint))
+                share = (began + LONGEST - now) / (len(joints) - k)
+                self._estimates.append(experiment.measure(joint, now + share))
             except IdentificationError as error:
                 self._bar.end()
                 tell(f"left out: {error}")
@@ -193,6 +196,7 @@ class Session:
         applied: Values = {}
         arm.tighten()
         arm.settings.set({OBSERVER: 0.0})  # the stages but the last one are without it
+        arm.watch(FADED)
         reference = arm.swing("without disturbance observer", joints)
         for name, values in proposal.stages():
             tell(f"applying: {name}")

@@ -4,6 +4,7 @@ before, until its friction, inertia and dead time are known well enough."""
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -55,7 +56,7 @@ LESS = 0.5  # part of the multi-sine after one under which the joint did not sli
 MOST_REFUSALS = 4  # number of such multi-sines, at most
 ENOUGH = 0.01  # relative standard deviation of the inertia at which the motions end
 ENOUGH_TIME = 0.03  # the same, of the dead time
-LEAST_ROUNDS = 4  # rounds with the full multi-sine, at least
+LEAST_ROUNDS = 4  # rounds with the full multi-sine, at least; half of them when time is up
 MOST_ROUNDS = 8  # rounds with the full multi-sine, at most
 ROUNDS = 2  # rounds in a motion
 
@@ -134,8 +135,12 @@ class Experiment:
             self._arm.brace(joint, rotor + CAUTION * max(rough.inertia - own, 0.0))
             self._rough[joint] = rough, own
 
-    def measure(self, joint: int) -> JointEstimate:
+    def measure(self, joint: int, until: float = math.inf) -> JointEstimate:
         """Measures a joint that was braced.
+
+        Args:
+            joint: the joint.
+            until: time by the steady clock after which no more motions are made than needed [s].
 
         Raises:
             IdentificationError: the joint does not move as a joint with friction and inertia.
@@ -149,7 +154,7 @@ class Experiment:
         slides, friction = self._slide(joint, rough)
         self._tell(f"{name}: inertia and dead time")
         inertia, friction = self._swing(
-            joint, slides, friction, max(CAUTION * rough.inertia, 0.5 * own)
+            joint, slides, friction, max(CAUTION * rough.inertia, 0.5 * own), until
         )
         self._offsets = {**self._offsets, joint: friction.offset}
         rotor = float(self._model.armature[joint])
@@ -217,9 +222,10 @@ class Experiment:
         raise AssertionError
 
     def _swing(
-        self, joint: int, slides: Slides, friction: Friction, guess: float
+        self, joint: int, slides: Slides, friction: Friction, guess: float, until: float
     ) -> tuple[Inertia, Friction]:
-        """Passes with a multi-sine, until inertia and dead time are known well enough."""
+        """Passes with a multi-sine, until inertia and dead time are known well enough, or time is
+        up."""
         model, name = self._model, self._model.joint_names[joint]
         sine = FIRST_SWING * SLOW / crest(self._cycle) * guess
         first = -(-LEAST_BLOCKS // (2 * len(slides[0][0].passes[0].blocks)))
@@ -257,5 +263,9 @@ class Experiment:
             rounds += 0 if is_first else ROUNDS
             known = inertia.inertia_deviation < ENOUGH * inertia.inertia
             known &= inertia.dead_time_deviation < ENOUGH_TIME * inertia.dead_time
-            if rounds >= (LEAST_ROUNDS if known else MOST_ROUNDS):
+            if time.monotonic() > until:
+                enough = LEAST_ROUNDS // 2
+            else:
+                enough = LEAST_ROUNDS if known else MOST_ROUNDS
+            if rounds >= enough:
                 return inertia, friction
