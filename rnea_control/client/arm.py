@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,6 +89,7 @@ class Report:
     level: int = 0  # 0 OK, 1 warning, 2 error
     message: str = ""
     values: dict[str, str] = field(default_factory=dict)
+    age: float = math.inf  # time since it was received; one comes each second [s]
 
 
 class Arm:
@@ -98,6 +101,7 @@ class Arm:
         controller: name of the controller's node.
         namespace: namespace of the controller, which is also that of joint_states.
         timeout: time limit to find controller and arm [s].
+        program: first part of the name of this object's node.
 
     Attributes:
         joint_names: joints, in the order of all arrays.
@@ -111,10 +115,14 @@ class Arm:
     """
 
     def __init__(
-        self, controller: str = "rnea_controller", namespace: str = "", timeout: float = 10.0
+        self,
+        controller: str = "rnea_controller",
+        namespace: str = "",
+        timeout: float = 10.0,
+        program: str = "rnea_client",
     ) -> None:
         name = "/".join(filter(None, ["", namespace.strip("/"), controller.strip("/")]))
-        link = ControllerLink(f"/{name}", program="rnea_client", own_context=True)
+        link = ControllerLink(f"/{name}", program=program, own_context=True)
         self._link, self._connection = link, link.connection
         self._goals: list[Goal] = []
         self._recordings: list[ArmRecording] = []
@@ -128,18 +136,19 @@ class Arm:
         self.joint_names, self.description = link.given.model.joint_names, link.description
         self.model: RobotModel = link.given.model
         self.parameters = LiveParameters(self._connection, link.controller)
-        self._report = Report()
+        self._report, self._reported_at = Report(), [-math.inf]  # the latter by the steady clock
         self._newest: dict[str, list[Any]] = {}  # newest message, if any, by topic
         self._streams: dict[str, TargetStream] = {}
         self._connection.run(self._open)
 
     def _open(self) -> None:
         node, name = self._connection.node, self._link.controller
-        prefix, report = f"{name.lstrip('/')}: ", self._report
+        prefix, report, at = f"{name.lstrip('/')}: ", self._report, self._reported_at
 
         def note(message: DiagnosticArray) -> None:
             for status in message.status:
                 if status.name.startswith(prefix):
+                    at[:] = [time.monotonic()]
                     report.level = int.from_bytes(status.level, "little")
                     report.message = plain(status.message, LONGEST_TEXT)
                     report.values.update({item.key: item.value for item in status.values})
@@ -192,8 +201,8 @@ class Arm:
     @property
     def diagnostics(self) -> Report:
         """Newest report of the controller, which comes once a second."""
-        report = self._report
-        return Report(report.level, report.message, dict(report.values))
+        report, age = self._report, time.monotonic() - self._reported_at[0]
+        return Report(report.level, report.message, dict(report.values), age)
 
     def newest(self, kind: type, topic: str, seconds: float = FRESH) -> Any:
         """Newest message of a topic, which is subscribed to at the first call.
@@ -384,13 +393,18 @@ class Arm:
         """Ends a fault whose cause has ended."""
         return self._ask("reset_fault")
 
-    def emergency_stop(self) -> None:
+    def emergency_stop(self, wait: bool = True) -> None:
         """Brakes the arm and holds it, until this object releases the stop, and `resume`.
+
+        Args:
+            wait: True to return once the controller has reported the stop.
 
         Raises:
             TimedOut: the controller has not reported the stop within a second.
         """
         self._stop.publish(Bool(data=True))
+        if not wait:
+            return
         stopped = Mode.EMERGENCY_STOP.value
         if not self._link.until(lambda: self._link.mode == stopped, STOP_IN_FORCE):
             raise TimedOut(
