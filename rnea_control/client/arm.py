@@ -40,6 +40,11 @@ from rnea_control.exceptions import (
 from rnea_control.model import RobotModel
 from rnea_control.ros.conventions import LATCHED
 
+try:
+    from control_msgs.msg import SpeedScalingFactor
+except ImportError:  # newer than the action
+    SpeedScalingFactor = None
+
 if TYPE_CHECKING:
     from rnea_control.client.arm_recording import ArmRecording
 
@@ -139,6 +144,7 @@ class Arm:
         self._report, self._reported_at = Report(), [-math.inf]  # the latter by the steady clock
         self._newest: dict[str, list[Any]] = {}  # newest message, if any, by topic
         self._streams: dict[str, TargetStream] = {}
+        self._scaling: Any = None  # publisher of the factor, once it is needed
         self._connection.run(self._open)
 
     def _open(self) -> None:
@@ -192,6 +198,11 @@ class Arm:
         stamp = message.header.stamp.sec + NANOSECONDS * message.header.stamp.nanosec
         position, orientation = np.array([p.x, p.y, p.z]), np.array([o.x, o.y, o.z, o.w])
         return Pose(position, orientation, stamp, self._now - stamp)
+
+    @property
+    def tip(self) -> str:
+        """Link that `pose` measures and `stream_pose` moves."""
+        return str(self._link.given.values["task.tip"]) or self.model.child_links[-1]
 
     @property
     def mode(self) -> ModeAndReason:
@@ -415,6 +426,28 @@ class Arm:
     def release_emergency_stop(self) -> None:
         """Releases the emergency stop of this object; `resume` then ends it."""
         self._stop.publish(Bool(data=False))
+
+    def scale_speed(self, factor: float) -> None:
+        """Scales the speed of trajectories, also of one under way, until another factor is set.
+
+        Args:
+            factor: 0 to 1; 0 pauses a trajectory.
+
+        Raises:
+            ArgumentError: the factor is not 0 to 1.
+            NotThere: control_msgs of this ROS distribution has no message for the factor.
+        """
+        if not 0.0 <= factor <= 1.0:
+            raise ArgumentError(f"the factor is {factor:g}; it must be 0 to 1")
+        if SpeedScalingFactor is None:
+            raise NotThere("control_msgs is missing, or older than Jazzy's: it lacks the factor")
+        if self._scaling is None:
+            topic = f"{self._link.controller}/speed_scaling_input"
+            node = self._connection.node
+            self._scaling = self._connection.run(
+                lambda: node.create_publisher(SpeedScalingFactor, topic, LATCHED)
+            )
+        self._scaling.publish(SpeedScalingFactor(factor=float(factor)))
 
     def payload(
         self,
