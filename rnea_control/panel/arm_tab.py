@@ -76,9 +76,8 @@ def joint_table(model: RobotModel, moment: Moment) -> str:
             part = float(np.clip((q - lower) / (upper - lower), 0.0, 1.0))
             rest = min(q - lower, upper - q) * (DEGREES if turns else 1e3)
             color = "#e12828" if min(part, 1.0 - part) < 0.5 * NEAR else "#2878dc"
-            place = (
-                f"<i style='left:calc({100 * part:.1f}% - 4px);width:8px;background:{color}'></i>"
-            )
+            style = f"left:calc({100 * part:.1f}% - 4px);width:8px;background:{color}"
+            place = f"<i style='{style}'></i>"
             left = f"{rest:.0f}{'°' if turns else ' mm'}"
         share = shares[j]
         bar = ""
@@ -86,10 +85,9 @@ def joint_table(model: RobotModel, moment: Moment) -> str:
             width = 50.0 * min(abs(share), 1.0)
             start = 50.0 - (width if share < 0.0 else 0.0)
             tint = "rgb({},{},{})".format(*torque_color(abs(share)))
-            bar = (
-                f"<i style='left:{start:.1f}%;width:{max(width, 1.0):.1f}%;background:{tint}'></i>"
-            )
-        torque = f"{values[j]:.1f} {unit.effort}" if np.isfinite(values[j]) else "–"
+            style = f"left:{start:.1f}%;width:{max(width, 1.0):.1f}%;background:{tint}"
+            bar = f"<i style='{style}'></i>"
+        torque = f"{values[j]:.1f} {unit.effort}" if np.isfinite(values[j]) else "not known"
         rows.append(
             f"<tr><td>{html.escape(name)}</td><td>{at:.1f}{'°' if turns else ' mm'}</td>"
             f"<td><div class='rb'>{place}</div></td><td>{left}</td>"

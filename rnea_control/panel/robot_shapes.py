@@ -75,7 +75,7 @@ def link_shapes(
 
 
 def _merged(link: ET.Element, tag: str) -> trimesh.Trimesh | None:
-    """All shapes of a link's visuals or collisions as a single mesh; None if one cannot be drawn."""
+    """Visuals or collisions of a link as a single mesh; None if one of them cannot be drawn."""
     try:
         meshes = list(_of_link(link, tag))
     except Exception:  # readers of mesh formats raise anything

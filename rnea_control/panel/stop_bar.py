@@ -139,8 +139,7 @@ class StopBar:
 
 def _set(element: viser.GuiHtmlHandle, content: str) -> None:
     """Shows content that has changed."""
-    content = (
-        f"<div style='font-size:0.85em;padding:2px 8px;overflow-wrap:anywhere'>{content}</div>"
-    )
+    style = "font-size:0.85em;padding:2px 8px;overflow-wrap:anywhere"
+    content = f"<div style='{style}'>{content}</div>"
     if element.content != content:
         element.content = content
