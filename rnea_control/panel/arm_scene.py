@@ -14,7 +14,7 @@ from rnea_control.panel.moment import Moment
 from rnea_control.panel.robot_shapes import LinkShape, link_shapes
 
 Color = tuple[int, int, int]
-MEASURED: Color = (205, 208, 214)
+MEASURED: Color = (150, 156, 166)
 DESIRED: Color = (40, 120, 220)
 GHOST: Color = (250, 160, 30)
 # Colors of a joint by the share of its effort limit.
@@ -23,6 +23,8 @@ COLOR_STEPS = 32  # a change by less is not sent
 SHOWN_DIFFERENCE = 2e-3  # distance of a joint below which the second robot is hidden [rad] or [m]
 MOVED = 1e-5  # change of a pose below which it is not sent
 FORCE_SCALE = 0.01  # length of the arrow [m/N]
+VIEW = np.array([1.1, 0.9, 0.45])  # place of the camera, in reaches of the arm
+SMALLEST_REACH = 0.3  # [m]
 LEAST_FORCE = 3.0  # [N]
 LONGEST_ARROW = 1.0  # [m]
 DAMPING = 0.05  # of the Jacobian's inverse, about the singular values of an arm that is near one
@@ -96,7 +98,7 @@ class ArmScene:
     """The scene of a page.
 
     Args:
-        scene: scene of the page.
+        server: server of the page.
         model: model of the arm.
         description: URDF of the arm.
         tip: link at which an external force is shown.
@@ -107,8 +109,9 @@ class ArmScene:
     """
 
     def __init__(
-        self, scene: viser.SceneApi, model: RobotModel, description: str, tip: str
+        self, server: viser.ViserServer, model: RobotModel, description: str, tip: str
     ) -> None:
+        scene = server.scene
         self.model, self.tip = model, tip
         self._workspace, self._jacobian = Workspace(model), np.zeros((6, model.nv))
         self._poses = np.zeros((len(model.link_names), 4, 4))
@@ -117,6 +120,9 @@ class ArmScene:
         # Simpler shapes are enough for transparent robots.
         simple, _ = link_shapes(description, ("collision", "visual"))
         scene.set_up_direction("+z")
+        center, reach = np.array([0.0, 0.0, 0.3 * self._reach()]), self._reach()
+        server.initial_camera.look_at = center
+        server.initial_camera.position = center + reach * VIEW
         scene.world_axes.visible = False
         scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5)
         self._measured = RobotDrawing(scene, "measured", model, shapes, MEASURED)
@@ -130,6 +136,11 @@ class ArmScene:
         joints = {each.name: each for each in description_from_urdf(
             description.encode(), "robot_description").joints}  # fmt: skip
         self._moved = [model.link_names.index(joints[name].child) for name in model.joint_names]
+
+    def _reach(self) -> float:
+        """Length of the chain from the root link to the tip [m]."""
+        forward_kinematics(self.model, self._workspace, np.zeros(self.model.nq), self._poses)
+        return max(float(np.linalg.norm(self._poses[:, :3, 3], axis=1).max()), SMALLEST_REACH)
 
     def tip_pose(self, positions: FloatArray) -> FloatArray:
         """Pose of the tip in the root link's frame at joint positions, shape (4, 4)."""

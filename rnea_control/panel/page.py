@@ -16,10 +16,9 @@ from rnea_control.panel.move_tab import MoveTab
 from rnea_control.panel.postures import Postures
 from rnea_control.panel.stop_bar import StopBar, StopHold
 
-BAR_WIDTH = 290  # [pixels]
+BAR_WIDTH = 330  # [pixels]
+BAR_PLACE = {"x": 12, "y": -12}  # at the lower left, as viser's notifications are above [pixels]
 TABS_WIDTH = 430  # [pixels]
-CAMERA = (1.6, 1.3, 1.1)  # position at the start [m]
-LOOK_AT = (0.2, 0.0, 0.4)  # [m]
 COMPLAINT_PERIOD = 5.0  # shortest time between two reports of an error [s]
 
 
@@ -56,16 +55,15 @@ class Page:
         gui = server.gui
         gui.reset()
         server.scene.reset()
-        server.initial_camera.position, server.initial_camera.look_at = CAMERA, LOOK_AT
         acting = arm if acts else None
         bar = gui.add_panel()
-        with bar.add_tab("rnea_panel"):
+        with bar.add_tab("STOP and mode"):
             self._bar = StopBar(gui, acting, hold)
-        bar.float(x=12, y=12, width=BAR_WIDTH)
+        bar.float(**BAR_PLACE, width=BAR_WIDTH)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(TABS_WIDTH)
         tip = arm.tip if arm else source.model.child_links[-1]
-        self._scene = ArmScene(server.scene, source.model, source.description, tip)
+        self._scene = ArmScene(server, source.model, source.description, tip)
         self._tabs: list[Shows] = []
         tabs = gui.add_tab_group()
         with tabs.add_tab("Arm"):

@@ -28,6 +28,10 @@ COLORS = {
     GONE: RED,
 }
 HELD_BY = "emergency stop held by"  # key of the controller's report
+LARGE_STOP = (
+    "<style>button:has(.icon-tabler-hand-stop){height:3.6em !important;font-size:1.2em;"
+    "font-weight:bold}</style>"
+)
 RELEASED = "released here; Resume ends the stop"
 
 
@@ -58,6 +62,7 @@ class StopBar:
             self._answer = gui.add_html("")
 
     def _add_stop(self, gui: viser.GuiApi, arm: Arm) -> None:
+        gui.add_html(LARGE_STOP)
         stop = gui.add_button(
             "STOP", color="red", icon=viser.Icon.HAND_STOP,
             hint="Holds the emergency stop until Release; closing this page keeps it. Key: Escape",
@@ -88,12 +93,12 @@ class StopBar:
         self._release.on_click(release)
 
     def _add_requests(self, gui: viser.GuiApi, arm: Arm) -> None:
-        groups: tuple[dict[str, Callable[[], str]], ...] = (
-            {"Hold": arm.hold, "Resume": arm.resume},
-            {"Hand guiding": arm.guide, "Reset fault": arm.reset_fault},
-        )
-        for requests in groups:
-            buttons = gui.add_button_group("", tuple(requests))
+        groups: dict[str, dict[str, Callable[[], str]]] = {
+            "Motion": {"Hold": arm.hold, "Resume": arm.resume},
+            "Mode": {"Hand guiding": arm.guide, "Reset fault": arm.reset_fault},
+        }
+        for label, requests in groups.items():
+            buttons = gui.add_button_group(label, tuple(requests))
             buttons.on_click(lambda event, known=requests: self._ask(known, event.target.value))
 
     def _ask(self, known: dict[str, Callable[[], str]], name: str) -> None:

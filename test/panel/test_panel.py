@@ -1,0 +1,306 @@
+"""The page in a real browser, checked on the controller's side."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
+pytest.importorskip("viser", reason="the extra panel is not installed")
+
+import msgspec
+import viser
+import websockets
+from conftest import Tab, panel_process
+from dds import PATIENCE, Process, wait_for
+from lifecycle_msgs.msg import TransitionEvent
+from websockets.datastructures import Headers
+
+from rnea_control.client import Arm, NotThere
+from rnea_control.panel.local_server import PageError, open_server, refusal
+from rnea_control.panel.tool_handle import LARGEST_LEAD, LARGEST_TURN, led
+
+DOMAIN = 88
+HOME = [0.3, -0.4]
+PRESSES = 10
+MOST_LATENCY = 0.05  # from the click to the stop in force [s]
+TELLS_CLICKS = """
+window.clicks = [];
+addEventListener('pointerdown', () =>
+    window.clicks.push((performance.timeOrigin + performance.now()) / 1000), true);
+"""
+Opened = Callable[..., Tab]
+
+
+def rest(arm: Arm) -> None:
+    """The arm at `HOME`, free of requests."""
+    wait_for(lambda: arm.mode.name in ("holding", "emergency_stop"))
+    if arm.mode.name == "emergency_stop":
+        arm.resume()
+    arm.wait(seconds=PATIENCE)
+    if np.abs(arm.state.positions - HOME).max() > 0.01:
+        arm.go_to(HOME, speed=0.1)
+
+
+def test_stop_is_held_by_the_panel_after_its_page_is_closed(opened: Opened, arm: Arm) -> None:
+    tab = opened()
+    arm.wait(seconds=PATIENCE)
+    tab.press("STOP")
+    wait_for(lambda: arm.mode.name == "emergency_stop")
+    tab.shows("This panel holds the emergency stop.")
+    tab.page.close()
+    time.sleep(1.0)
+    assert arm.mode.name == "emergency_stop"
+    other = opened()
+    other.shows("Held by /rnea_panel_")
+    other.press("Resume")
+    other.shows("Resume was refused: the emergency stop is still on, held by /rnea_panel_")
+    other.press("Release")
+    other.shows("released here; Resume ends the stop")
+    other.press("Resume")
+    arm.wait(seconds=PATIENCE)
+
+
+@pytest.mark.explores
+def test_stop_is_in_force_soon_after_the_click(
+    opened: Opened, arm: Arm, report: Callable[[str], None]
+) -> None:
+    tab = opened()
+    rest(arm)
+    tab.page.evaluate(TELLS_CLICKS)
+    latencies = []
+    with suppress(NotThere):
+        arm.newest(TransitionEvent, "~/mode", 0.0)  # subscribes
+    for _ in range(PRESSES):
+        tab.press("STOP")
+        wait_for(lambda: arm.mode.name == "emergency_stop")
+        at = 1e-9 * arm.newest(TransitionEvent, "~/mode").timestamp
+        latencies.append(at - tab.page.evaluate("window.clicks.at(-1)"))
+        tab.press("Release")
+        tab.page.locator("button[disabled]", has_text="Release").wait_for()
+        tab.press("Resume")
+        wait_for(lambda: arm.mode.name == "holding")
+    ms = sorted(1e3 * np.array(latencies))
+    report(
+        f"from the click on STOP to the mode emergency_stop: median {np.median(ms):.1f} ms, "
+        f"longest {ms[-1]:.1f} ms of {len(ms)}"
+    )
+    assert np.median(ms) < 1e3 * MOST_LATENCY
+
+
+@pytest.mark.explores
+def test_sliders_preview_and_go_moves_the_arm(opened: Opened, arm: Arm) -> None:
+    tab, second = opened(), opened()
+    rest(arm)
+    for each in (tab, second):
+        each.open("Move")
+    wait_for(lambda: abs(tab.value("shoulder") - np.degrees(0.3)) < 0.2)
+    tab.set("shoulder", 30)
+    wait_for(lambda: second.value("shoulder") == 30.0)
+    assert np.abs(arm.state.positions - HOME).max() < 0.01  # a preview
+    second.press("Go")
+    wait_for(lambda: abs(arm.state.positions[0] - np.radians(30.0)) < 0.005)
+    for each in (tab, second):
+        each.shows("the goal is reached")
+    tab.set("Speed [%]", 1)
+    tab.set("shoulder", -60)
+    tab.press("Go")
+    wait_for(lambda: arm.mode.name == "moving")
+    second.press("Cancel")
+    tab.shows("requested by ~/hold")
+    arm.wait(seconds=PATIENCE)
+    assert arm.state.positions[0] > np.radians(-60.0) + 0.1
+    tab.set("Speed [%]", 20)
+    tab.press("STOP")
+    tab.shows("This panel holds")
+    tab.press("Go")
+    tab.shows("not sent:")
+    tab.press("Release")
+    tab.press("Resume")
+    arm.wait(seconds=PATIENCE)
+
+
+@pytest.mark.explores
+def test_page_that_only_shows_has_nothing_that_acts(opened: Opened, simulated: Process) -> None:
+    with panel_process("--view") as (process, found):
+        tab = opened(f"http://{found}")
+        tab.shows("holding")
+        tab.shows("shoulder")
+        assert not any(map(tab.has, ("STOP", "Release", "Hold", "Resume", "Go")))
+        assert tab.page.get_by_role("tab", name="Move", exact=True).count() == 0
+        assert tab.page.get_by_role("slider").count() == 0
+        assert process.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.explores
+def test_killed_panel_leaves_the_controller_as_it_was(opened: Opened, arm: Arm) -> None:
+    rest(arm)
+    with panel_process() as (process, found):
+        tab = opened(f"http://{found}")
+        tab.press("STOP")
+        wait_for(lambda: arm.mode.name == "emergency_stop")
+        process.process.send_signal(signal.SIGKILL)
+        process.process.wait()
+    time.sleep(2.0)
+    assert arm.mode.name == "emergency_stop"
+    arm.resume()  # once it is known that the panel has ended, it holds nothing
+    arm.wait(seconds=PATIENCE)
+
+
+class Browser:
+    """A browser that sends what it likes.
+
+    Args:
+        socket: its connection to the page.
+    """
+
+    def __init__(self, socket: object) -> None:
+        self._socket = socket
+
+    async def send(self, kind: str, **fields: object) -> None:
+        message = {"type": f"TransformControls{kind}Message", "name": "/tool", "owner": ""}
+        await self._socket.send(msgspec.msgpack.encode({**message, **fields}))
+
+    async def drag(self, pose: np.ndarray, seconds: float, period: float = 0.05) -> None:
+        """Moves the handle."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pose[2] += 1e-4
+            await self.send("Update", position=pose[:3].tolist(), wxyz=pose[3:].tolist())
+            await asyncio.sleep(period)
+
+
+def connected(address: str) -> object:
+    """Connection of a browser to the page."""
+    protocol = f"viser-v{viser.__version__}"
+    return websockets.connect(
+        address.replace("http", "ws"), subprotocols=[protocol], max_size=None, compression=None
+    )
+
+
+@pytest.mark.explores
+@pytest.mark.parametrize("end", ["let go", "silent", "gone"])
+def test_tool_follows_only_while_the_handle_is_held_and_moved(
+    opened: Opened, arm: Arm, address: str, end: str
+) -> None:
+    tab = opened()
+    rest(arm)
+    tab.open("Move")
+    box = tab.page.get_by_label("Handle at the tool")
+    box.check(force=True)
+    measured = arm.pose
+    pose = np.concatenate([measured.position, measured.orientation[[3, 0, 1, 2]]])
+
+    async def hold() -> None:
+        async with connected(address) as socket:
+            browser = Browser(socket)
+            await browser.drag(pose.copy(), 0.5)
+            assert arm.mode.name == "holding"  # moved without being held
+            await browser.send("DragStart")
+            await asyncio.sleep(0.5)
+            assert arm.mode.name == "holding"  # held without being moved
+            await browser.drag(pose.copy(), 1.5)
+            assert arm.mode.name == "streaming"
+            begin = time.monotonic()
+            if end == "let go":
+                await browser.send("DragEnd")
+            if end != "gone":
+                while arm.mode.name == "streaming" and time.monotonic() < begin + PATIENCE:
+                    await asyncio.sleep(0.02)
+
+    asyncio.run(hold())
+    arm.wait(seconds=PATIENCE)
+    box.uncheck(force=True)
+
+
+@pytest.mark.explores
+def test_senseless_messages_of_a_browser_move_nothing_and_end_nothing(
+    opened: Opened, arm: Arm, address: str
+) -> None:
+    tab = opened()
+    rest(arm)
+    tab.open("Move")
+    box = tab.page.get_by_label("Handle at the tool")
+    box.check(force=True)
+
+    async def send() -> None:
+        for raw in (b"", b"\xff" * 100, msgspec.msgpack.encode({"type": "NoMessage"})):
+            async with connected(address) as socket:
+                await socket.send(raw)
+        async with connected(address) as socket:
+            browser = Browser(socket)
+            await browser.send("DragStart")
+            nothing = ([np.nan] * 3, ["x"] * 3, [1e308] * 2, None, {})
+            for position in nothing:
+                await browser.send("Update", position=position, wxyz=[1.0, 0.0, 0.0, 0.0])
+            await asyncio.sleep(0.5)
+
+    asyncio.run(send())
+    assert arm.mode.name == "holding"
+    box.uncheck(force=True)
+    tab.press("Hold")
+    tab.shows("Hold: ")
+    opened().shows("holding")
+
+
+@pytest.mark.explores
+def test_pages_of_other_origins_are_refused(address: str) -> None:
+    async def connect(origin: str | None, host: str = "") -> None:
+        async with websockets.connect(
+            address.replace("http", "ws"),
+            origin=origin,
+            subprotocols=[f"viser-v{viser.__version__}"],
+            max_size=None,
+            additional_headers={"Host": host} if host else None,
+        ):
+            pass
+
+    asyncio.run(connect(address))
+    for origin in ("https://example.com", "null", "http://127.0.0.1:1"):
+        with pytest.raises(websockets.exceptions.InvalidStatus, match="403"):
+            asyncio.run(connect(origin))
+
+
+def test_requests_for_other_names_are_refused() -> None:
+    own = Headers({"Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8080"})
+    assert not refusal(own, "127.0.0.1")
+    assert not refusal(Headers({"Host": "localhost:9000"}), "127.0.0.1")  # by ssh -L
+    assert not refusal(Headers({"Host": "[::1]:9000", "Origin": "http://[::1]:9000"}), "::1")
+    assert not refusal(Headers({"Host": "lab:8080"}), "lab")
+    # A name of a foreign site that was given the address of this computer.
+    renamed = Headers({"Host": "evil.example:8080", "Origin": "http://evil.example:8080"})
+    assert "evil.example" in refusal(renamed, "127.0.0.1")
+    assert refusal(Headers({"Host": "[", "Origin": ""}), "127.0.0.1")
+    assert refusal(Headers({}), "127.0.0.1")
+
+
+def test_port_that_is_taken_and_host_that_is_not_there_are_named() -> None:
+    server = open_server("127.0.0.1", 0)
+    try:
+        port = server.get_port()
+        with pytest.raises(PageError, match=f"port {port} of 127.0.0.1 is taken"):
+            open_server("127.0.0.1", port)
+    finally:
+        server.stop()
+    with pytest.raises(PageError, match=r"cannot be served at 192\.0\.2\.1"):
+        open_server("192.0.2.1", 0)
+
+
+def test_target_of_the_handle_is_near_the_tool() -> None:
+    tool = np.array([0.5, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0])
+    quarter = np.array([0.0, 1e300, 0.0, np.sqrt(0.5), 0.0, 0.0, -np.sqrt(0.5)])
+    for target in (quarter, quarter * -1e-3, np.zeros(7), np.full(7, 1e308)):
+        position, wxyz = led(tool, target)
+        assert np.linalg.norm(position - tool[:3]) <= LARGEST_LEAD * (1.0 + 1e-9)
+        assert abs(np.linalg.norm(wxyz) - 1.0) < 1e-9
+        assert 2.0 * np.arccos(min(abs(wxyz @ tool[3:]), 1.0)) <= LARGEST_TURN + 1e-6
+    near = np.array([0.51, 0.0, 0.5, np.cos(0.05), 0.0, 0.0, np.sin(0.05)])
+    position, wxyz = led(tool, near)
+    np.testing.assert_allclose(position, near[:3])
+    np.testing.assert_allclose(wxyz, near[3:])
