@@ -23,6 +23,7 @@ PERIOD = 0.05  # time between two targets [s]
 LONGEST_STILLNESS = 0.3
 LARGEST_LEAD = 0.1  # distance of a target from the tool [m]
 LARGEST_TURN = 0.3  # turn of a target from the tool [rad]
+MOST = 1e6  # largest number that a browser's pose has; larger ones count as this
 SIZE = 0.2  # length of the axes [m]
 MOVED = 1e-4  # change of the tool's pose below which the handle stays
 
@@ -153,6 +154,7 @@ def led(tool: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
         tool: position and quaternion of the tool, shape (7,).
         target: position and quaternion of the target, shape (7,); any numbers.
     """
+    target = np.clip(target, -MOST, MOST)
     way = target[:3] - tool[:3]
     length = float(np.linalg.norm(way))
     position = tool[:3] + way * min(1.0, LARGEST_LEAD / max(length, LARGEST_LEAD))
