@@ -22,7 +22,7 @@ from lifecycle_msgs.msg import TransitionEvent
 from websockets.datastructures import Headers
 from websockets.sync.client import connect
 
-from rnea_control.client import Arm, NotThere
+from rnea_control.client import Arm, NotThere, Refused
 from rnea_control.panel.local_server import PageError, open_server, refusal
 from rnea_control.panel.tool_handle import LARGEST_LEAD, LARGEST_TURN, led
 
@@ -38,11 +38,19 @@ addEventListener('pointerdown', () =>
 Opened = Callable[..., Tab]
 
 
+def resumes(arm: Arm) -> bool:
+    """Requests the end of a stop, which a panel holds until it is known to have ended."""
+    with suppress(Refused):
+        arm.resume()
+        return True
+    return False
+
+
 def rest(arm: Arm) -> None:
     """The arm at `HOME`, free of requests."""
     wait_for(lambda: arm.mode.name in ("holding", "emergency_stop"))
     if arm.mode.name == "emergency_stop":
-        arm.resume()
+        wait_for(lambda: resumes(arm))
     arm.wait(seconds=PATIENCE)
     if np.abs(arm.state.positions - HOME).max() > 0.01:
         arm.go_to(HOME, speed=0.1)
@@ -149,7 +157,7 @@ def test_killed_panel_leaves_the_controller_as_it_was(opened: Opened, arm: Arm) 
         process.process.wait()
     time.sleep(2.0)
     assert arm.mode.name == "emergency_stop"
-    arm.resume()  # once it is known that the panel has ended, it holds nothing
+    wait_for(lambda: resumes(arm))
     arm.wait(seconds=PATIENCE)
 
 
