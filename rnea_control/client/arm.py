@@ -109,6 +109,7 @@ class Arm:
         program: first part of the name of this object's node.
 
     Attributes:
+        controller: full name of the controller's node.
         joint_names: joints, in the order of all arrays.
         model: model of the arm, with the values in force when this object was made.
         description: URDF of the arm.
@@ -138,6 +139,7 @@ class Arm:
         except BaseException:
             self.close()
             raise
+        self.controller = link.controller
         self.joint_names, self.description = link.given.model.joint_names, link.description
         self.model: RobotModel = link.given.model
         self.parameters = LiveParameters(self._connection, link.controller)
@@ -157,7 +159,7 @@ class Arm:
                     at[:] = [time.monotonic()]
                     report.level = int.from_bytes(status.level, "little")
                     report.message = plain(status.message, LONGEST_TEXT)
-                    report.values.update({item.key: item.value for item in status.values})
+                    report.values = {item.key: item.value for item in status.values}
 
         node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
         self._stop = node.create_publisher(Bool, f"{name}/emergency_stop", LATCHED)
