@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -59,6 +60,7 @@ HELD_BY = "emergency stop held by"
 # Values that should be exactly these.
 EXPECTED = {HELD_BY: "none", "check of the wires": "all is well", "publishers of joint_states": "1"}
 BAD = {HELD_BY: "error", "publishers of joint_states": "error"}  # light of another value; else warn
+# Values without a judgment.
 SHOWN = ("effort controller", "sentinel", "delay of the torques", "largest position error")
 
 
@@ -75,7 +77,7 @@ class HealthTab:
         self._arm, self._mode = arm, ""
         self._thresholds = {row.name: row.default for row in DIAGNOSTICS}
         self._counters = Counters()
-        self._drawn_at = -time.monotonic()
+        self._drawn_at = -math.inf
         self._due, self._wake = 0.0, threading.Event()
         self.state = gui.add_html("")
         self.lights = gui.add_html("")
@@ -147,7 +149,7 @@ class HealthTab:
             if key in values:
                 level = "ok" if values[key] == expected else BAD.get(key, "warn")
                 rows.append((light(level), key, values[key]))
-        rows += [(light("ok"), key, values[key]) for key in SHOWN if key in values]
+        rows += [(light("unknown"), key, values[key]) for key in SHOWN if key in values]
         models = sorted(key for key in values if key.startswith("model "))
         rows += [(light("warn"), "the model does not fit", values[key]) for key in models]
         for name in NAMES:

@@ -68,12 +68,14 @@ def bars(values: Mapping[str, str], parameters: Mapping[str, float]) -> Markup:
                 rows.append((title, _bar(found, marks, color), _words(found)))
     if not rows:
         return escaped("The controller has reported no times yet.")
-    head = ("", "1 us to 1 s", "median / 99 % / largest")
+    head = ("", "1 us to 1 s", "median / 99 % / largest [ms]")
     return lines(table(head, rows, numbers=1), LEGEND)
 
 
 def _words(found: Mapping[str, float]) -> str:
-    return " / ".join(_time(found[name]) for name in ("median", "99 %", "largest") if name in found)
+    """Median, 99 % and largest [ms]."""
+    names = [name for name in ("median", "99 %", "largest") if name in found]
+    return " / ".join(f"{1e3 * found[name]:.3g}" for name in names)
 
 
 def _time(seconds: float) -> str:

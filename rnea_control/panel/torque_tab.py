@@ -73,6 +73,8 @@ class TorqueTab:
         self._history = TorqueHistory(source.model, round(KEPT / PERIOD))
         self._drawn_at = -math.inf  # by the steady clock [s]
         self._drawn: tuple[object, ...] = ()
+        self._judged_at = -math.inf  # last time at rest, by the clock of the hardware [s]
+        self._found: list[str] = []  # sentences about the torque at that time
         self.verdict = gui.add_html("")
         self.overview = gui.add_html("")
         self.joint = gui.add_dropdown("joint", self._joints)
@@ -138,30 +140,46 @@ class TorqueTab:
         effort, position = (
             ", ".join(dict.fromkeys(each)) for each in zip(*self._units_of_table, strict=True)
         )
-        head = ("joint", "of limit", "largest term", effort, "un- explained", f"error {position}")
+        hyphenated = Markup("un&shy;explained")
+        head = ("joint", "of limit", "largest term", effort, hyphenated, f"error {position}")
         return block(table(head, rows, numbers=3))
 
     def _verdict(self, moment: Moment) -> Markup:
         """Sentences about the torque at rest that no term of the model explains."""
-        window = self._history.window(self._history.newest, JUDGED)
-        if len(window.time) < LEAST_MOMENTS or np.isnan(window.lacking).all():
-            return colored("The torques are not known yet.", "unknown")
-        if not (np.abs(window.velocities.mean(axis=0)) < RESTING).all():
-            return colored("The arm moves. Its torque is judged at rest.", "unknown")
-        lacking, limits = window.lacking.mean(axis=0), self._limits
-        found = [
-            f"{joint}: {number(abs(lacking[j]), 2)} {self._units[j].effort} are explained by no "
-            f"term of the model ({100.0 * abs(lacking[j]) / limits[j]:.0f} % of its limit)."
-            for j, joint in enumerate(self._joints)
-            if abs(lacking[j]) > NOTABLE * limits[j]
-        ]
+        self._judge()
+        if not math.isfinite(self._judged_at):
+            return colored("The torques at rest are not known yet.", "unknown")
+        found, past = self._found, ""
+        if (ago := self._history.newest - self._judged_at) > 0.0:
+            past = colored(f"The arm moves. {ago:.0f} s ago:", "unknown")
         if not found:
-            return colored("At rest, the model explains the torque of all joints.", "ok")
+            return lines(
+                past, colored("At rest, the model explains the torque of all joints.", "ok")
+            )
         warnings = [colored(line, "warn", bold=True) for line in found]
         # Findings of the controller itself, with the likely cause.
         values = sorted(moment.report.values.items())
         causes = [value for key, value in values if key.startswith("model ")] or [CAUSES]
-        return lines(*warnings, *causes)
+        return lines(past, *warnings, *causes)
+
+    def _judge(self) -> None:
+        """Judges the torque if the arm rests."""
+        newest = self._history.newest
+        if newest < self._judged_at:
+            self._judged_at = -math.inf  # another recording, or another place in it
+        window = self._history.window(newest, JUDGED)
+        velocities, lacking = window.velocities, window.lacking
+        if len(window.time) < LEAST_MOMENTS or np.isnan(lacking).all(axis=0).any():
+            return
+        if not (np.abs(np.nanmean(velocities, axis=0)) < RESTING).all():
+            return
+        self._judged_at, mean, limits = newest, np.nanmean(lacking, axis=0), self._limits
+        self._found = [
+            f"{joint}: {number(abs(mean[j]), 2)} {self._units[j].effort} are explained by no term "
+            f"of the model ({100.0 * abs(mean[j]) / limits[j]:.0f} % of its limit)."
+            for j, joint in enumerate(self._joints)
+            if abs(mean[j]) > NOTABLE * limits[j]
+        ]
 
     @property
     def _limits(self) -> FloatArray:

@@ -47,7 +47,8 @@ def test_wrong_payload_is_named_with_its_torque_and_share() -> None:
         shown(tab, source, 2.0 * JUDGED, disturbance=LOAD, report=report)
         assert "joint4 is held with &lt;more&gt;" in tab.verdict.content
         shown(tab, source, 2.0 * JUDGED, disturbance=LOAD, velocities=np.full(7, 0.2))
-        assert "The arm moves" in tab.verdict.content
+        assert "The arm moves. 2 s ago:" in tab.verdict.content
+        assert "joint2: 9.0 Nm" in tab.verdict.content
 
 
 def test_charts_show_the_chosen_joint_and_time() -> None:
