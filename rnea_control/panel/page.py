@@ -11,10 +11,13 @@ import viser
 from rnea_control.client import Arm
 from rnea_control.panel.arm_scene import ArmScene
 from rnea_control.panel.arm_tab import ArmTab
+from rnea_control.panel.health_tab import HealthTab
 from rnea_control.panel.moment import Moment, Source
 from rnea_control.panel.move_tab import MoveTab
 from rnea_control.panel.postures import Postures
 from rnea_control.panel.stop_bar import StopBar, StopHold
+from rnea_control.panel.torque_tab import TorqueTab
+from rnea_control.panel.tune_tab import TuneTab
 
 BAR_WIDTH = 330  # [pixels]
 BAR_PLACE = {"x": 12, "y": -12}  # at the lower left, as viser's notifications are above [pixels]
@@ -73,7 +76,13 @@ class Page:
             with tabs.add_tab("Move"):
                 postures = Postures(controller, source.joint_names)
                 self._move = MoveTab(server, acting, postures)
-        # TorqueTab, TuneTab and HealthTab come here, each in a `with tabs.add_tab(...)`.
+        with tabs.add_tab("Torque"):
+            self._tabs.append(TorqueTab(gui, source))
+        if arm is not None:
+            with tabs.add_tab("Tune"):
+                self._tabs.append(TuneTab(gui, arm, acts))
+        with tabs.add_tab("Health"):
+            self._tabs.append(HealthTab(gui, source, arm))
 
     def show(self) -> None:
         """Shows the newest moment; to be called by a single thread."""
