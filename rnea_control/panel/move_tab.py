@@ -51,8 +51,7 @@ class MoveTab:
                 hint="The tool follows the handle while it is held and moved, 0.1 m behind at most",
             )  # fmt: skip
             self._followed = gui.add_html("")
-        self._handle_words = ""
-        self.handle = ToolHandle(server, arm, self._say_of_handle)
+        self.handle = ToolHandle(server, arm)
         shown.on_update(lambda event: setattr(self.handle, "visible", bool(event.target.value)))
 
     def _add_goal(self, gui: viser.GuiApi) -> None:
@@ -171,9 +170,6 @@ class MoveTab:
         self._known.options = (OPENED, *(name for name in postures if name != OPENED))
         self._known.value = chosen if chosen in postures else OPENED
 
-    def _say_of_handle(self, words: str) -> None:
-        self._handle_words = words
-
     # The page's thread.
 
     @property
@@ -217,7 +213,7 @@ class MoveTab:
         scaling = moment.report.values.get("speed scaling", "not known")
         _set(self._in_force, f"scaling in force: {scaling}")
         _set(self._stored, self._posture_words)
-        _set(self._followed, self._handle_words)
+        _set(self._followed, self.handle.words)
 
     def close(self) -> None:
         """Ends the stream of the handle."""

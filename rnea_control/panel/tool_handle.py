@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,8 @@ LONGEST_STILLNESS = 0.3
 LARGEST_LEAD = 0.1  # distance of a target from the tool [m]
 LARGEST_TURN = 0.3  # turn of a target from the tool [rad]
 MOST = 1e6  # largest number that a browser's pose has; larger ones count as this
+INVITATION = "hold the handle at the tool, and move it"
+FOLLOWS = "the tool follows the handle"
 SIZE = 0.2  # length of the axes [m]
 MOVED = 1e-4  # change of the tool's pose below which the handle stays
 
@@ -34,11 +35,13 @@ class ToolHandle:
     Args:
         server: server of the page.
         arm: the arm.
-        say: takes words for the user.
+
+    Attributes:
+        words: what the user is to know about the handle.
     """
 
-    def __init__(self, server: viser.ViserServer, arm: Arm, say: Callable[[str], None]) -> None:
-        self._arm, self._say = arm, say
+    def __init__(self, server: viser.ViserServer, arm: Arm) -> None:
+        self._arm, self.words = arm, ""
         self._tool = TipPose(arm.model, arm.tip)
         self._lock = threading.Lock()
         self._client: int | None = None  # the browser that holds the handle
@@ -63,9 +66,9 @@ class ToolHandle:
 
     @visible.setter
     def visible(self, shown: bool) -> None:
-        if not shown:
-            self._client = None
+        self._client = None
         self._controls.visible = shown
+        self.words = INVITATION if shown else ""
 
     def close(self) -> None:
         """Ends the stream and the thread."""
@@ -89,11 +92,11 @@ class ToolHandle:
 
     async def _end(self, event: Any) -> None:
         if event.client_id == self._client:
-            self._client = None
+            self._client, self.words = None, INVITATION
 
     async def _leave(self, client: viser.ClientHandle) -> None:
         if client.client_id == self._client:
-            self._client = None
+            self._client, self.words = None, INVITATION
 
     def _run(self) -> None:
         while not self._ends:
@@ -106,10 +109,11 @@ class ToolHandle:
             if time.monotonic() - moved_at < LONGEST_STILLNESS:
                 try:
                     self._stream(pose)
-                    self._say("the tool follows the handle")
+                    self.words = FOLLOWS
                 except RneaControlError as error:
-                    self._say(f"the tool does not follow: {error}. Let the handle go")
-                    self._client = None
+                    self._client, self.words = None, f"the tool does not follow: {error}"
+            elif self.words == FOLLOWS:
+                self.words = INVITATION
             time.sleep(PERIOD)
 
     def _stream(self, pose: FloatArray) -> None:

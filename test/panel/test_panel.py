@@ -24,7 +24,7 @@ from websockets.sync.client import connect
 
 from rnea_control.client import Arm, NotThere, Refused
 from rnea_control.panel.local_server import PageError, open_server, refusal
-from rnea_control.panel.tool_handle import LARGEST_LEAD, LARGEST_TURN, led
+from rnea_control.panel.tool_handle import INVITATION, LARGEST_LEAD, LARGEST_TURN, led
 
 DOMAIN = 88
 HOME = [0.3, -0.4]
@@ -207,6 +207,7 @@ def test_tool_follows_only_while_the_handle_is_held_and_moved(
     tab.open("Move")
     box = tab.page.get_by_label("Handle at the tool")
     box.check(force=True)
+    tab.shows(INVITATION)
     measured = arm.pose
     pose = np.concatenate([measured.position, measured.orientation[[3, 0, 1, 2]]])
     with connection(address) as socket:
@@ -235,6 +236,7 @@ def test_senseless_messages_of_a_browser_move_nothing_and_end_nothing(
     tab.open("Move")
     box = tab.page.get_by_label("Handle at the tool")
     box.check(force=True)
+    tab.shows(INVITATION)
     for raw in (b"", b"\xff" * 100, msgspec.msgpack.encode({"type": "NoMessage"})):
         with connection(address) as socket:
             socket.send(raw)
