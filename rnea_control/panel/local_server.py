@@ -22,6 +22,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from rnea_control.exceptions import RneaControlError, quoted
+from rnea_control.panel.browser_messages import is_sound
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -47,8 +48,6 @@ def open_server(host: str, port: int) -> viser.ViserServer:
     if port not in (0, server.get_port()):  # viser takes the next port that is free
         server.stop()
         raise PageError(_taken(host, port))
-    # A browser could have the page published on the internet.
-    server.request_share_url = lambda verbose=True: None
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     return server
 
@@ -83,10 +82,22 @@ def _taken(host: str, port: int) -> str:
 
 @contextlib.contextmanager
 def _guarded(host: str) -> Iterator[None]:
-    """Has servers of websockets that start meanwhile refuse pages of other origins."""
+    """Has servers of websockets that start meanwhile refuse pages of other origins, and messages
+    that the page does not need."""
     serve = websockets_server.serve
 
-    def guarded(*arguments: Any, process_request: Any, **options: Any) -> Any:
+    def guarded(handler: Any, *arguments: Any, process_request: Any, **options: Any) -> Any:
+        async def handle(connection: ServerConnection) -> None:
+            receive = connection.recv
+
+            async def receive_sound() -> bytes:
+                while not is_sound(raw := await receive()):
+                    pass
+                return raw
+
+            connection.recv = receive_sound
+            await handler(connection)
+
         def process(connection: ServerConnection, request: Request) -> Response | None:
             if words := refusal(request.headers, host):
                 body = f"{words}\n".encode()
@@ -94,7 +105,7 @@ def _guarded(host: str) -> Iterator[None]:
                 return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, body)
             return process_request(connection, request)
 
-        return serve(*arguments, process_request=process, **options)
+        return serve(handle, *arguments, process_request=process, **options)
 
     websockets_server.serve = guarded
     try:

@@ -51,9 +51,7 @@ class ToolHandle:
         self._controls = server.scene.add_transform_controls(
             "/tool", scale=SIZE, line_width=3.0, depth_test=False, visible=False
         )
-        self._controls.on_drag_start(self._begin)
         self._controls.on_update(self._note)
-        self._controls.on_drag_end(self._end)
         server.on_client_disconnect(self._leave)
         self._ends = False
         self._thread = threading.Thread(target=self._run, name="tool handle", daemon=True)
@@ -78,21 +76,19 @@ class ToolHandle:
 
     # In the loop of the browsers' messages, so that they stay in order.
 
-    async def _begin(self, event: Any) -> None:
-        if self._client is None and self.visible:
+    async def _note(self, event: Any) -> None:
+        if event.phase == "start" and self._client is None and self.visible:
             # A handle that is grabbed and not moved commands nothing.
             self._client, self._moved_at = event.client_id, -np.inf
             self._wake.set()
-
-    async def _note(self, event: Any) -> None:
-        pose = np.concatenate([event.target.position, event.target.wxyz])
-        if event.client_id == self._client and np.isfinite(pose).all():
+        elif event.client_id != self._client:
+            return
+        elif event.phase == "end":
+            self._client, self.words = None, INVITATION
+        elif event.phase == "update":
+            pose = np.concatenate([event.target.position, event.target.wxyz])
             with self._lock:
                 self._pose, self._moved_at = pose, time.monotonic()
-
-    async def _end(self, event: Any) -> None:
-        if event.client_id == self._client:
-            self._client, self.words = None, INVITATION
 
     async def _leave(self, client: viser.ClientHandle) -> None:
         if client.client_id == self._client:
@@ -101,6 +97,7 @@ class ToolHandle:
     def _run(self) -> None:
         while not self._ends:
             if self._client is None:
+                self.words = INVITATION if self.words == FOLLOWS else self.words
                 self._wake.wait()
                 self._wake.clear()
                 continue

@@ -23,6 +23,7 @@ from websockets.datastructures import Headers
 from websockets.sync.client import connect
 
 from rnea_control.client import Arm, NotThere, Refused
+from rnea_control.panel.browser_messages import is_sound
 from rnea_control.panel.local_server import PageError, open_server, refusal
 from rnea_control.panel.tool_handle import INVITATION, LARGEST_LEAD, LARGEST_TURN, led
 
@@ -176,10 +177,12 @@ class Browser:
         message = {"type": f"TransformControls{kind}Message", "name": "/tool", "owner": ""}
         self._socket.send(msgspec.msgpack.encode({**message, **fields}))
 
-    def drag(self, pose: np.ndarray, seconds: float) -> None:
+    def drag(
+        self, pose: np.ndarray, seconds: float, until: Callable[[], bool] = lambda: False
+    ) -> None:
         """Moves the handle."""
         pose, end = pose.copy(), time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and not until():
             pose[2] += 1e-4
             self.send("Update", position=pose[:3].tolist(), wxyz=pose[3:].tolist())
             time.sleep(0.05)
@@ -206,6 +209,7 @@ def test_tool_follows_only_while_the_handle_is_held_and_moved(
     rest(arm)
     tab.open("Move")
     box = tab.page.get_by_label("Handle at the tool")
+    box.uncheck(force=True)
     box.check(force=True)
     tab.shows(INVITATION)
     measured = arm.pose
@@ -217,7 +221,7 @@ def test_tool_follows_only_while_the_handle_is_held_and_moved(
         browser.send("DragStart")
         time.sleep(0.5)
         assert arm.mode.name == "holding"  # held without being moved
-        browser.drag(pose, 2.0)
+        browser.drag(pose, PATIENCE, until=lambda: arm.mode.name == "streaming")
         assert arm.mode.name == "streaming"
         if end == "let go":
             browser.send("DragEnd")
@@ -235,6 +239,7 @@ def test_senseless_messages_of_a_browser_move_nothing_and_end_nothing(
     rest(arm)
     tab.open("Move")
     box = tab.page.get_by_label("Handle at the tool")
+    box.uncheck(force=True)
     box.check(force=True)
     tab.shows(INVITATION)
     for raw in (b"", b"\xff" * 100, msgspec.msgpack.encode({"type": "NoMessage"})):
@@ -263,6 +268,25 @@ def test_pages_of_other_origins_are_refused(address: str) -> None:
             connection(address, origin=origin),
         ):
             pass
+
+
+def test_messages_that_the_page_does_not_need_are_dropped() -> None:
+    def encoded(kind: str, **fields: object) -> bytes:
+        return msgspec.msgpack.encode({"type": kind, **fields})
+
+    moved, handle = "TransformControlsUpdateMessage", {"name": "/tool", "owner": ""}
+    pose = {"position": [0.0, 1, 2.0], "wxyz": [1.0, 0.0, 0.0, 0.0]}
+    assert is_sound(encoded(moved, **handle, **pose))
+    for value in (True, 1, 0.5, "a", [1.0, 2.0], None):
+        assert is_sound(encoded("GuiUpdateMessage", uuid="a", updates={"value": value}))
+    assert not is_sound(encoded("ShareUrlRequest"))
+    assert not is_sound(encoded("GuiUpdateMessage", uuid="a", updates={"update_cb": []}))
+    for value in (np.nan, np.inf, 1e300, [np.nan], {}, "a" * 20_000):
+        assert not is_sound(encoded("GuiUpdateMessage", uuid="a", updates={"value": value}))
+    for position in ([0.0, 1.0], ["x"] * 3, None, {}, [np.nan] * 3):
+        assert not is_sound(encoded(moved, **handle, **{**pose, "position": position}))
+    for raw in (b"", b"\xff" * 9, "text", b"\x91" * 100_000, encoded("NoMessage"), b"\x80"):
+        assert not is_sound(raw)
 
 
 def test_requests_for_other_names_are_refused() -> None:
