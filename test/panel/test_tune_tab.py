@@ -166,7 +166,8 @@ def test_refused_gain_in_a_browser(opened: Callable, arm: Arm) -> None:
     page = opened()
     page.open("Tune")
     arm.parameters[P] = 95.0
-    field = page.page.get_by_label("p", exact=True)
+    label = page.page.locator("label", has_text=re.compile("^p$"))
+    field = label.locator("xpath=ancestor::*[.//input][1]").locator("input:visible")
     wait_for(lambda: field.input_value() == "95.0")
     field.fill("-5")
     page.shows("in force: 95.0")
