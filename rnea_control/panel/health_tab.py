@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from viser import GuiApi, GuiEvent
@@ -78,7 +79,7 @@ class HealthTab:
         self._thresholds = {row.name: row.default for row in DIAGNOSTICS}
         self._counters = Counters()
         self._drawn_at = -math.inf
-        self._due, self._wake = 0.0, threading.Event()
+        self._due, self._reader = 0.0, threading.Thread()
         self.state = gui.add_html("")
         self.lights = gui.add_html("")
         with gui.add_folder("Times of the control loop"):
@@ -91,7 +92,6 @@ class HealthTab:
                 )
                 self.findings = gui.add_html("")
             self._examine.on_click(self.examine)
-            threading.Thread(target=self._read, name="thresholds", daemon=True).start()
         with gui.add_folder("All values of /diagnostics", expand_by_default=False):
             self.values = gui.add_html("")
 
@@ -102,9 +102,10 @@ class HealthTab:
         if now - self._drawn_at < REDRAWN:
             return
         self._drawn_at = now
-        if now >= self._due:
+        if self._arm is not None and now >= self._due and not self._reader.is_alive():
             self._due = now + REREAD
-            self._wake.set()
+            self._reader = threading.Thread(target=self._read, args=(self._arm,), daemon=True)
+            self._reader.start()
         values = moment.report.values
         self._counters.note(values, now)
         put(self.state, block(self._state(moment)))
@@ -136,7 +137,8 @@ class HealthTab:
 
     def _state(self, moment: Moment) -> Markup:
         """Mode with its reason, and the report in words."""
-        level, meaning = BY_NAME.get(moment.mode.name, ("error", ""))
+        other = "unknown" if self._arm is None else "error"  # a recording has no mode
+        level, meaning = BY_NAME.get(moment.mode.name, (other, ""))
         mode = f"{moment.mode.name.replace('_', ' ')}: {moment.mode.reason}"
         rows = [(light(level), lines(colored(mode, level, bold=True), meaning))]
         rows.append((light(level_of(moment.report)), _words(moment.report)))
@@ -163,14 +165,10 @@ class HealthTab:
                 rows.append((light("warn" if grown else "ok"), key, words))
         return rows
 
-    def _read(self) -> None:
-        """Reads the thresholds whenever `show` asks for them."""
-        while self._wake.wait():
-            self._wake.clear()
-            try:
-                self._thresholds = self._arm.parameters.get(self._thresholds)
-            except (ArmError, KeyError):
-                continue  # the report is overdue then, which is shown
+    def _read(self, arm: Arm) -> None:
+        """Reads the thresholds; keeps the last ones of a controller that does not answer."""
+        with suppress(ArmError, KeyError):
+            self._thresholds = arm.parameters.get(self._thresholds)
 
 
 class Counters:

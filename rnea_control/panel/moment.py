@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+from viser import GuiApi
 
 from rnea_control.array_types import FloatArray
 from rnea_control.client.arm import ModeAndReason, Report
@@ -43,3 +45,11 @@ class Source(Protocol):
 
     def moment(self) -> Moment | None:
         """The newest moment; None while there is none."""
+
+
+@runtime_checkable
+class Played(Protocol):
+    """A source that is played, with elements of its own."""
+
+    def controls(self, gui: GuiApi) -> None:
+        """Adds the elements to a page."""

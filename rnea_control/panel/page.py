@@ -12,7 +12,7 @@ from rnea_control.client import Arm
 from rnea_control.panel.arm_scene import ArmScene
 from rnea_control.panel.arm_tab import ArmTab
 from rnea_control.panel.health_tab import HealthTab
-from rnea_control.panel.moment import Moment, Source
+from rnea_control.panel.moment import Moment, Played, Source
 from rnea_control.panel.move_tab import MoveTab
 from rnea_control.panel.postures import Postures
 from rnea_control.panel.stop_bar import StopBar, StopHold
@@ -62,6 +62,8 @@ class Page:
         bar = gui.add_panel()
         with bar.add_tab("STOP and mode"):
             self._bar = StopBar(gui, acting, hold)
+            if isinstance(source, Played):
+                source.controls(gui)
         bar.float(**BAR_PLACE, width=BAR_WIDTH)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(TABS_WIDTH)

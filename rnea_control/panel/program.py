@@ -16,7 +16,7 @@ from rclpy.utilities import remove_ros_args
 from rnea_control.client import Arm, NotThere
 from rnea_control.commands.options import positive
 from rnea_control.demo.robots import share_directory
-from rnea_control.exceptions import RneaControlError
+from rnea_control.exceptions import RneaControlError, UrdfFileError
 from rnea_control.panel.live_arm import LiveSource
 from rnea_control.panel.local_server import LOOPBACK, open_server
 from rnea_control.panel.page import Page
@@ -76,7 +76,10 @@ def _options(given: Sequence[str]) -> argparse.Namespace:
     add("--view", action="store_true",
         help="only show: the page has no element that moves the arm or changes the controller")
     add("--recording", type=Path, metavar="FILE",
-        help="play a recording of rosbag2 (.mcap, .db3 or its folder) in place of an arm")
+        help="play a recording in place of an arm: rosbag2 (.mcap, .db3 or its folder) or .npz")
+    add("--urdf", type=Path, metavar="FILE.urdf",
+        help="the robot of the recording; by default the recorded robot_description")
+    add("--topic", help="topic of the recorded joint states; by default the one with the joints")
     add("--simulate", nargs="?", const="", metavar="ROBOT",
         help="start a simulated arm and its controller too, with the parameters of rnea_demo; a "
         "robot of rnea_demo --list, or the path of a URDF; by default panda")
@@ -187,12 +190,21 @@ def _show_recording(
     """Plays a recording."""
     from rnea_control.panel.recording import RecordedSource  # noqa: PLC0415
 
-    page = Page(server, RecordedSource(options.recording), None, False, StopHold(), "")
+    urdf = _text(options.urdf) if options.urdf else ""
+    source = RecordedSource(options.recording, urdf, topic=options.topic)
+    page = Page(server, source, None, False, StopHold(), "")
     _announce(server, options)
     while running():
         page.show()
         time.sleep(PERIOD)
     return ENDED
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UrdfFileError(f"{path} cannot be read: {error}") from error
 
 
 def _announce(server: viser.ViserServer, options: argparse.Namespace) -> None:

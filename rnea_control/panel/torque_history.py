@@ -31,6 +31,17 @@ def unexplained(terms: FloatArray, external: FloatArray) -> FloatArray:
     return np.where(np.isfinite(found), found, -external)
 
 
+def total_torque(terms: FloatArray) -> FloatArray:
+    """Sum of the terms that are known, shape (..., nv), [Nm] or [N]; NaN if none is.
+
+    Args:
+        terms: shape (..., len(TERMS), nv), [Nm] or [N].
+    """
+    known = np.isfinite(terms)
+    total = np.where(known, terms, 0.0).sum(axis=-2)
+    return np.where(known.any(axis=-2), total, math.nan)
+
+
 def position_error(model: RobotModel, moment: Moment) -> FloatArray:
     """Desired minus measured position, for continuous joints the shortest way, shape (nv,), [rad]
     or [m]."""

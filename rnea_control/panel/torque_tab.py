@@ -25,7 +25,12 @@ from rnea_control.panel.hypertext import (
     table,
 )
 from rnea_control.panel.moment import Moment, Source
-from rnea_control.panel.torque_history import TorqueHistory, position_error, unexplained
+from rnea_control.panel.torque_history import (
+    TorqueHistory,
+    position_error,
+    total_torque,
+    unexplained,
+)
 
 KEPT = 120.0  # time that is kept [s]
 SHOWN = 20.0  # time that the charts show [s]
@@ -109,15 +114,15 @@ class TorqueTab:
     def _draw(self, j: int, end: float) -> None:
         """Draws the charts of a joint until a time [s]."""
         window = self._history.window(end, SHOWN)
-        time, total = window.time - end, window.terms[:, :, j].sum(axis=1)
+        time, total = window.time - end, total_torque(window.terms)[:, j]
         _plot(self.torques, time, *window.terms[:, :, j].T, total, window.efforts[:, j])
         _plot(self.errors, time, 1e3 * window.errors[:, j])
 
     def _overview(self, moment: Moment) -> Markup:
         """Table of all joints."""
         terms = moment.torque_terms
-        total, limits = terms.sum(axis=0), self._limits
-        total = np.where(np.isfinite(total), total, moment.efforts)
+        total, limits = total_torque(terms), self._limits
+        total = np.where(np.isfinite(terms).all(axis=0), total, moment.efforts)
         lacking = unexplained(terms, moment.external_torques)
         errors = 1e3 * position_error(self._model, moment)
         rows = []

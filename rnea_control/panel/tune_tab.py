@@ -58,8 +58,8 @@ class TuneTab:
 
     def __init__(self, gui: GuiApi, arm: Arm, acts: bool) -> None:
         self._gui, self._arm, self._acts = gui, arm, acts
-        self._lock = threading.Lock()  # browsers' callbacks, and the thread that reads
-        self._due, self._wake = 0.0, threading.Event()
+        self._lock = threading.Lock()  # threads of browsers' callbacks, and the reader
+        self._due, self._reader = 0.0, threading.Thread()
         self._names = sorted(arm.parameters)
         self.problem = gui.add_html("")
         if acts:
@@ -74,13 +74,13 @@ class TuneTab:
             button = gui.add_button("Write YAML", hint="parameters that differ from the defaults")
             button.on_click(lambda event: self._do(lambda: self._write(event)))
         self.written = gui.add_html("")
-        threading.Thread(target=self._read, name="parameters", daemon=True).start()
 
     def show(self, moment: Moment) -> None:
         """Has the values in force read, once a second."""
-        if (now := time.monotonic()) >= self._due:
+        if (now := time.monotonic()) >= self._due and not self._reader.is_alive():
             self._due = now + PERIOD
-            self._wake.set()
+            self._reader = threading.Thread(target=self._do, args=(self._refresh,), daemon=True)
+            self._reader.start()
 
     @property
     def fields(self) -> dict[str, ParameterField]:
@@ -159,12 +159,6 @@ class TuneTab:
         values = self._arm.parameters.get(self.fields)
         for field in (self.any, *self._rows):
             field.show(values[field.name])
-
-    def _read(self) -> None:
-        """Reads the values in force whenever `show` asks for them."""
-        while self._wake.wait():
-            self._wake.clear()
-            self._do(self._refresh)
 
     def _do(self, action: Callable[[], None]) -> None:
         """Carries out an action, and shows the words of its error."""
