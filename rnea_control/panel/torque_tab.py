@@ -104,7 +104,8 @@ class TorqueTab:
         if now - self._drawn_at < REDRAWN:
             return
         self._drawn_at = now
-        drawn = self._history.newest, self.joint.value, self.back.value
+        # Also once a second: the chart of a new browser has its width only with the next data.
+        drawn = self._history.newest, self.joint.value, self.back.value, math.floor(now)
         if drawn != self._drawn:
             self._drawn = drawn
             self._draw(self._joints.index(self.joint.value), self._history.newest - self.back.value)
@@ -213,6 +214,7 @@ def _plot(chart: GuiUplotHandle, time: FloatArray, *lines: FloatArray) -> None:
     """Draws lines over the time [s]; hides lines that are not known, as uPlot scales no axis by a
     line that begins with NaN."""
     known = [bool(np.isfinite(line).any()) for line in lines]
+    chart.visible = any(known)
     if not any(known):
         return
     time_axis, *series = chart.series
