@@ -7,7 +7,7 @@ replace callbacks, or store a position that no browser can show any more.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Union
+from typing import Annotated, Any
 
 from msgspec import Meta, MsgspecError, Struct, msgpack, structs
 
@@ -18,7 +18,7 @@ Text = Annotated[str, Meta(max_length=10_000)]
 Name = Annotated[str, Meta(max_length=200)]
 Three = tuple[float, float, float]
 Four = tuple[float, float, float, float]
-Value = Union[bool, float, Text, Annotated[list[float], Meta(max_length=16)], None]
+Value = bool | float | Text | Annotated[list[float], Meta(max_length=16)] | None
 
 
 class _Message(Struct, tag_field="type", forbid_unknown_fields=True):
@@ -98,18 +98,17 @@ class TransformControlsDragEndMessage(_Message):
     owner: Name = ""
 
 
-Message = Union[
-    GuiUpdateMessage,
-    GuiButtonHoldMessage,
-    GuiFormSubmitMessage,
-    GuiFormDirtyMessage,
-    CommandTriggerMessage,
-    ViewerCameraMessage,
-    TransformControlsUpdateMessage,
-    TransformControlsDragStartMessage,
-    TransformControlsDragEndMessage,
-]
-_DECODER = msgpack.Decoder(Message)
+_DECODER = msgpack.Decoder(
+    GuiUpdateMessage
+    | GuiButtonHoldMessage
+    | GuiFormSubmitMessage
+    | GuiFormDirtyMessage
+    | CommandTriggerMessage
+    | ViewerCameraMessage
+    | TransformControlsUpdateMessage
+    | TransformControlsDragStartMessage
+    | TransformControlsDragEndMessage
+)
 
 
 def is_sound(raw: Any) -> bool:
