@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import viser
@@ -43,7 +42,6 @@ class Page:
         acts: True if the page has elements that move the arm or change the controller.
         hold: the emergency stop of this panel.
         controller: full name of the controller's node.
-        controls: adds what the source needs to be controlled; None for nothing.
     """
 
     def __init__(
@@ -54,7 +52,6 @@ class Page:
         acts: bool,
         hold: StopHold,
         controller: str,
-        controls: Callable[[viser.GuiApi], None] | None = None,
     ) -> None:
         self._server, self._source = server, source
         self._complained_at = -COMPLAINT_PERIOD
@@ -65,8 +62,6 @@ class Page:
         bar = gui.add_panel()
         with bar.add_tab("STOP and mode" if acting else "Mode"):
             self._bar = StopBar(gui, acting, hold)
-            if controls is not None:
-                controls(gui)
             if isinstance(source, Played):
                 source.controls(gui)
         bar.float(**BAR_PLACE, width=BAR_WIDTH)
