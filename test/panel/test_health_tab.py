@@ -10,9 +10,10 @@ import pytest
 
 pytest.importorskip("viser", reason="the extra panel is not installed")
 
+from dds import PATIENCE
 from moments import Moments, headless
 
-from rnea_control.client.arm import ModeAndReason, Report
+from rnea_control.client.arm import Arm, ModeAndReason, Report
 from rnea_control.control import Mode
 from rnea_control.exceptions import NotThere, Refused
 from rnea_control.loop.loop_records import BINS_PER_DECADE, NAMES, LoopStatistics
@@ -21,6 +22,7 @@ from rnea_control.panel.examination import examine
 from rnea_control.panel.health_tab import GROWN, HELD_BY, MODES, Counters, HealthTab
 from rnea_control.panel.hypertext import COLORS
 
+DOMAIN = 90
 VALUES = {
     HELD_BY: "none",
     "publishers of joint_states": "1",
@@ -120,3 +122,20 @@ def test_doctor_s_findings_or_why_there_are_none(monkeypatch: pytest.MonkeyPatch
     for _ in range(3):
         with pytest.raises(NotThere, match="rnea_doctor has given no findings: it fails"):
             examine("/rnea_controller", "holding")
+
+
+@pytest.mark.explores
+def test_doctor_examines_a_running_controller(arm: Arm) -> None:
+    arm.wait(seconds=PATIENCE)
+    source = Moments()
+    with headless() as server:
+        tab = HealthTab(server.gui, source, arm)
+        tab.show(source.at(1.0, mode=arm.mode, report=arm.diagnostics))
+        tab.examine()
+        assert "Examined at" in tab.findings.content
+        assert "controller-manager" in tab.findings.content or "[" in tab.findings.content
+        tab.show(source.at(2.0, mode=ModeAndReason("moving", "trajectory")))
+        tab._mode = "moving"
+        tab.examine()
+        assert "the arm is moving: a new process" in tab.findings.content
+        assert not tab._examine.disabled
