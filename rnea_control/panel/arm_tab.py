@@ -17,7 +17,7 @@ NEAR = 0.1  # rest of the range at which a joint counts as near to a limit
 DEGREES = 180.0 / np.pi
 
 STYLE = (
-    "<style>.rp{border-collapse:collapse;width:100%;font-size:0.8em;"
+    "<style>.rp{border-collapse:collapse;width:calc(100% - 10px);font-size:0.8em;"
     "font-variant-numeric:tabular-nums}.rp td,.rp th{padding:1px 5px;text-align:right;"
     "font-weight:normal;white-space:nowrap}.rp td:first-child,.rp th:first-child{text-align:left}"
     ".rp th{opacity:0.65}.rp .w{width:38%}.rb{position:relative;height:9px;border-radius:4px;"

@@ -21,7 +21,7 @@ from rnea_control.panel.tune_tab import TuneTab
 
 BAR_WIDTH = 330  # [pixels]
 BAR_PLACE = {"x": 12, "y": -12}  # at the lower left, as viser's notifications are above [pixels]
-TABS_WIDTH = 430  # [pixels]
+TABS_WIDTH = 460  # [pixels]
 COMPLAINT_PERIOD = 5.0  # shortest time between two reports of an error [s]
 
 
