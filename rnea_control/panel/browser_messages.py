@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, MsgspecError, Struct, msgpack, structs
 
-LARGEST = 1e6  # largest size of a number
+LARGEST = 1e9  # largest size of a number
 LONGEST = 200_000  # bytes of a message
 
 Text = Annotated[str, Meta(max_length=10_000)]
