@@ -69,7 +69,7 @@ def bar(share: float, level: str) -> Markup:
     """A horizontal bar, full at a share of 1; empty for NaN."""
     width = 100.0 * min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0
     return Markup(
-        '<span style="display: inline-block; width: 3em; height: 0.7em; border-radius: 2px; '
+        '<span style="display: inline-block; width: 2.2em; height: 0.7em; border-radius: 2px; '
         'background: rgba(128, 128, 128, 0.25)"><span style="display: block; height: 100%; '
         f'width: {width:.0f}%; border-radius: 2px; background: {COLORS[level]}"></span></span>'
     )

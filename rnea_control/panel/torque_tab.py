@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from viser import GuiApi, GuiUplotHandle, uplot
@@ -73,6 +74,7 @@ class TorqueTab:
 
     def __init__(self, gui: GuiApi, source: Source) -> None:
         self._joints, self._model = source.joint_names, source.model
+        self._labels = without_common_prefix(self._joints)
         self._units = [units(source.model, j) for j in range(source.model.nv)]
         self._units_of_table = [(each.effort, f"m{each.position}") for each in self._units]
         self._history = TorqueHistory(source.model, round(KEPT / PERIOD))
@@ -127,7 +129,7 @@ class TorqueTab:
         lacking = unexplained(terms, moment.external_torques)
         errors = 1e3 * position_error(self._model, moment)
         rows = []
-        for j, joint in enumerate(self._joints):
+        for j, joint in enumerate(self._labels):
             share = abs(total[j]) / limits[j]
             level = "error" if share >= FULL else "warn" if share >= HIGH else "ok"
             percent = f" {100.0 * share:.0f} %" if math.isfinite(share) else ""
@@ -192,6 +194,14 @@ class TorqueTab:
         """Effort limits, NaN where there is none, shape (nv,), [Nm] or [N]."""
         limits = self._model.effort_limit
         return np.where((limits > 0.0) & np.isfinite(limits), limits, math.nan)
+
+
+def without_common_prefix(names: Sequence[str]) -> list[str]:
+    """Names without the words, separated by underscores, with which all of them begin."""
+    words = [name.split("_") for name in names]
+    most = min(map(len, words)) - 1 if len(names) > 1 else 0
+    begin = next((k for k in range(most) if len({each[k] for each in words}) > 1), most)
+    return ["_".join(each[begin:]) for each in words]
 
 
 def _largest(terms: FloatArray) -> str:

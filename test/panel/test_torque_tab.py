@@ -103,3 +103,11 @@ def test_unexplained_torque_without_terms_is_the_external_torque() -> None:
     terms, external = np.full((7, 2), math.nan), np.array([1.0, -2.0])
     np.testing.assert_array_equal(unexplained(terms, external), [-1.0, 2.0])
     np.testing.assert_array_equal(unexplained(np.ones((7, 2)), external), [2.0, 2.0])
+
+
+def test_names_without_the_name_of_the_robot() -> None:
+    short = torque_tab.without_common_prefix
+    assert short(["panda_joint1", "panda_joint2"]) == ["joint1", "joint2"]
+    assert short(["joint1", "joint2"]) == ["joint1", "joint2"]
+    assert short(["arm_a_x", "arm_a_x_y"]) == ["x", "x_y"]
+    assert short(["arm_x"]) == ["arm_x"]
