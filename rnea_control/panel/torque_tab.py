@@ -13,6 +13,7 @@ from viser import GuiApi, GuiUplotHandle, uplot
 from rnea_control.array_types import FloatArray
 from rnea_control.control.controller_state import TERMS
 from rnea_control.control.feasibility import RESTING
+from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model.robot_model import units
 from rnea_control.panel.hypertext import (
     UNKNOWN,
@@ -32,6 +33,8 @@ from rnea_control.panel.torque_history import (
     total_torque,
     unexplained,
 )
+from rnea_control.plausibility.causes import UNKNOWN as UNKNOWN_CAUSE
+from rnea_control.plausibility.model_check import Witness, check_model
 
 KEPT = 120.0  # time that is kept [s]
 SHOWN = 20.0  # time that the charts show [s]
@@ -40,6 +43,7 @@ REDRAWN = 0.25  # period of charts and table [s]
 JUDGED = 1.0  # time for which the arm must rest before its torque is judged [s]
 LEAST_MOMENTS = 5  # number of moments of which the torque at rest is the mean
 NOTABLE = 0.01  # share of the effort limit from which an unexplained torque is reported
+FITTED = 0.003  # share of the effort limits by which a likely cause may miss the torques
 HIGH = 0.7  # share of the effort limit from which a torque is a warning
 FULL = 0.97  # share of the effort limit from which a torque is at its limit
 DECIMALS = 4  # decimals of the numbers in the charts
@@ -82,6 +86,10 @@ class TorqueTab:
         self._drawn: tuple[object, ...] = ()
         self._judged_at = -math.inf  # last time at rest, by the clock of the hardware [s]
         self._found: list[str] = []  # sentences about the torque at that time
+        self._cause = ""  # likely cause of them
+        self._workspace = Workspace(source.model)
+        # Its first call may compile; `show` must not wait for that.
+        self._likely_cause(np.zeros(source.model.nq), np.ones(source.model.nv))
         self.verdict = gui.add_html("")
         self.overview = gui.add_html("")
         self.joint = gui.add_dropdown("joint", self._joints)
@@ -154,7 +162,7 @@ class TorqueTab:
 
     def _verdict(self, moment: Moment) -> Markup:
         """Sentences about the torque at rest that no term of the model explains."""
-        self._judge()
+        self._judge(moment)
         if not math.isfinite(self._judged_at):
             return colored("The torques at rest are not known yet.", "unknown")
         found, past = self._found, ""
@@ -167,10 +175,10 @@ class TorqueTab:
         warnings = [colored(line, "warn", bold=True) for line in found]
         # Findings of the controller itself, with the likely cause.
         values = sorted(moment.report.values.items())
-        causes = [value for key, value in values if key.startswith("model ")] or [CAUSES]
-        return lines(past, *warnings, *causes)
+        findings = [value for key, value in values if key.startswith("model ")]
+        return lines(past, *warnings, *(findings or [self._cause or CAUSES]))
 
-    def _judge(self) -> None:
+    def _judge(self, moment: Moment) -> None:
         """Judges the torque if the arm rests."""
         newest = self._history.newest
         if newest < self._judged_at:
@@ -188,6 +196,18 @@ class TorqueTab:
             for j, joint in enumerate(self._joints)
             if abs(mean[j]) > NOTABLE * limits[j]
         ]
+        self._cause = self._likely_cause(moment.positions, mean) if self._found else ""
+
+    def _likely_cause(self, positions: FloatArray, lacking: FloatArray) -> str:
+        """Sentence about the likely cause of the torque that the model lacks at rest [Nm] or [N],
+        shape (nv,); empty without one."""
+        model, q = self._model, np.ascontiguousarray(positions)
+        if not np.isfinite(q).all():
+            return ""
+        torque = gravity(model, self._workspace, q, np.zeros(model.nv)) + lacking
+        bound = FITTED * np.nan_to_num(self._limits, nan=math.inf)
+        found = check_model(model, self._workspace, q, torque, bound, Witness.feedback).likely
+        return f"Likely: {found.sentence}." if found and found.cause is not UNKNOWN_CAUSE else ""
 
     @property
     def _limits(self) -> FloatArray:

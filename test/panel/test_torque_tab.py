@@ -11,6 +11,7 @@ pytest.importorskip("viser", reason="the extra panel is not installed")
 
 from moments import Moments, headless
 
+from rnea_control.dynamics import Workspace, gravity
 from rnea_control.panel import torque_tab
 from rnea_control.panel.torque_history import TorqueHistory, unexplained
 from rnea_control.panel.torque_tab import JUDGED, KEPT, PERIOD, SHOWN, TorqueTab
@@ -49,6 +50,22 @@ def test_wrong_payload_is_named_with_its_torque_and_share() -> None:
         shown(tab, source, 2.0 * JUDGED, disturbance=LOAD, velocities=np.full(7, 0.2))
         assert "The arm moves. 2 s ago:" in tab.verdict.content
         assert "joint2: 9.0 Nm" in tab.verdict.content
+
+
+def test_load_is_named_with_its_mass() -> None:
+    source, q = Moments(), np.array([0.1, 0.6, 0.2, -1.0, 0.3, 0.8, 0.0])
+    loaded = source.model.copy()
+    loaded.set_payload(source.model.link_names[-1], 1.0, [0.0, 0.0, 0.1])
+    lacking = np.zeros(7)
+    for model, sign in ((loaded, 1.0), (source.model, -1.0)):
+        lacking += sign * gravity(model, Workspace(model), q, np.zeros(7))
+    with headless() as server:
+        tab = TorqueTab(server.gui, source)
+        shown(tab, source, 2.0 * JUDGED, disturbance=lacking, positions=q, desired=q)
+        assert "joint6: 0.72 Nm are explained by no term" in tab.verdict.content
+        assert "Likely: a load of +1 kg on flange_link" in tab.verdict.content
+        shown(tab, source, 2.0 * JUDGED, disturbance=LOAD, positions=q, desired=q)
+        assert "Causes: a payload" in tab.verdict.content
 
 
 def test_charts_show_the_chosen_joint_and_time() -> None:
