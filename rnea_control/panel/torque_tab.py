@@ -43,7 +43,8 @@ REDRAWN = 0.25  # period of charts and table [s]
 JUDGED = 1.0  # time for which the arm must rest before its torque is judged [s]
 LEAST_MOMENTS = 5  # number of moments of which the torque at rest is the mean
 NOTABLE = 0.01  # share of the effort limit from which an unexplained torque is reported
-FITTED = 0.003  # share of the effort limits by which a likely cause may miss the torques
+FITTED = 0.003  # share of the effort limit by which a likely cause may miss the torque of a joint
+FITTED_PART = 0.15  # the same as a share of the largest unexplained torque, if that is more
 HIGH = 0.7  # share of the effort limit from which a torque is a warning
 FULL = 0.97  # share of the effort limit from which a torque is at its limit
 DECIMALS = 4  # decimals of the numbers in the charts
@@ -205,7 +206,8 @@ class TorqueTab:
         if not np.isfinite(q).all():
             return ""
         torque = gravity(model, self._workspace, q, np.zeros(model.nv)) + lacking
-        bound = FITTED * np.nan_to_num(self._limits, nan=math.inf)
+        limits = np.nan_to_num(self._limits, nan=math.inf)
+        bound = np.maximum(FITTED * limits, FITTED_PART * np.abs(lacking).max())
         found = check_model(model, self._workspace, q, torque, bound, Witness.feedback).likely
         return f"Likely: {found.sentence}." if found and found.cause is not UNKNOWN_CAUSE else ""
 
