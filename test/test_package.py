@@ -68,7 +68,7 @@ def test_installation_is_complete_and_of_one_version() -> None:
     for name in ("package.xml", *launched, *configured, *arms):
         assert (SHARE / name).is_file(), name
     programs = ("controller", "sentinel", "simulated_arm", "demo", "doctor", "identify", "move")
-    for name in (*programs, "panel"):
+    for name in (*programs, "panel", "tune"):
         (entry,) = metadata.entry_points(group="console_scripts", name=f"rnea_{name}")
         assert callable(entry.load())
     version = rnea_control.__version__
