@@ -12,6 +12,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 # Stamps; wheels bring folders of other names.
 DEMO := $(VENV)/.demo
+PANEL := $(VENV)/.panel
 TOOLS := $(VENV)/.tools
 INTERFACES := $(VENV)/interfaces
 SOURCES := $(shell find rnea_control launch config urdf resource -type f -not -path '*/__pycache__/*') package.xml setup.py setup.cfg pyproject.toml
@@ -26,7 +27,7 @@ unexport PYTHONPATH LD_LIBRARY_PATH
 # Each start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-rest test-all bench soak lint clean
+.PHONY: demo panel test test-rest test-all bench soak lint clean
 .DEFAULT_GOAL := demo
 
 # Installs and compiles side by side what does not need each other.
@@ -35,6 +36,10 @@ PREPARE = @$(MAKE) --no-print-directory --jobs 3
 demo:
 	$(PREPARE) $(INSTALLED) $(INTERFACES) $(DEMO)
 	$(BIN)/rnea_demo
+
+panel:
+	$(PREPARE) $(INSTALLED) $(INTERFACES) $(PANEL)
+	$(BIN)/rnea_panel --simulate
 
 # What decides whether a commit is right, what explores besides, and both.
 test: LANE = not explores
@@ -83,7 +88,11 @@ $(DEMO): $(VENV)/.run requirements/demo.txt
 	$(PIP) -r requirements/demo.txt
 	touch $@
 
-$(TOOLS): $(DEMO) requirements/test.txt
+$(PANEL): $(DEMO) requirements/panel.txt
+	$(PIP) -r requirements/panel.txt
+	touch $@
+
+$(TOOLS): $(PANEL) requirements/test.txt
 	$(PIP) -r requirements/test.txt
 	touch $@
 

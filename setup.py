@@ -10,6 +10,7 @@ MOVE = ["ruckig>=0.9"]
 DEMO = [*SIM, "matplotlib>=3.5", "rich>=10", "example-robot-data>=4"]
 IDENTIFY = ["scipy>=1.8", "clarabel>=0.6", "rosbags>=0.11", "lxml>=4.8"]
 IDENTIFY += ["matplotlib>=3.5", "rich>=10"]
+PANEL = ["viser>=1.1", "pycollada>=0.8"]
 SYMBOLIC = ["sympy>=1.12"]
 
 # colcon puts the executables there itself.
@@ -45,12 +46,15 @@ setup(
         "move": MOVE,
         "demo": DEMO,
         "identify": IDENTIFY,
+        "panel": PANEL,
         "symbolic": SYMBOLIC,
         "test": [
             *DEMO,
             *MOVE,
             *IDENTIFY,
+            *PANEL,
             *SYMBOLIC,
+            "playwright>=1.40",
             "pin>=3",
             "pytest>=7",
             "pytest-timeout>=2",
@@ -74,6 +78,7 @@ setup(
             "rnea_move = rnea_control.commands.move.executable:main",
             "rnea_tune = rnea_control.commands.tune.executable:main",
             "rnea_identify = rnea_control.commands.identify.executable:main",
+            "rnea_panel = rnea_control.panel.executable:main",
         ],
     },
 )

@@ -12,6 +12,7 @@ EXTRAS = {
     "demo": ("mujoco", "matplotlib", "rich"),
     "move": ("ruckig",),
     "identify": ("scipy", "clarabel", "rosbags", "lxml", "matplotlib", "rich"),
+    "panel": ("viser",),
 }
 
 

@@ -35,7 +35,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What needs a quiet machine: one after the other, also where tests run in parallel.
 QUIET = ("sentinel/test_sentinel.py", "faults", "commands/test_doctor.py", "demo/test_demo.py")
 # What starts processes: last, so that beside the above others only compute.
-PROCESSES = ("node", "client", "commands", "ros", "simulation", "interfaces", "demo")
+PROCESSES = ("node", "client", "panel", "commands", "ros", "simulation", "interfaces", "demo")
 COMPUTES = 1
 FIGURE = "figure"
 

@@ -15,8 +15,10 @@ from robots import two_link_arm
 from rnea_control.extras import EXTRAS
 
 IMPORT_NAMES = {"PyYAML": "yaml", "example-robot-data": "example_robot_data"}
-# The demo has a robot of the package's own where this is missing.
-OPTIONAL = {"example_robot_data"}
+IMPORT_NAMES["pycollada"] = "collada"
+# The demo has a robot of the package's own where the first is missing, and the panel draws other
+# shapes where the second is.
+OPTIONAL = {"example_robot_data", "collada"}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -35,11 +35,12 @@ PACKAGE = Path(rnea_control.__file__).parent
 
 # The packages, from the top down: imports run downward only, and those on one line do not know of
 # each other.
-HOUSE = [["demo", "commands"], ["client"], ["node", "sentinel", "simulation"], ["loop"], ["ros"]]
-HOUSE += [["control", "identification"], ["plausibility"], ["messages", "analysis", "parameters"]]
+HOUSE = [["panel"], ["demo", "commands"], ["client"], ["node", "sentinel", "simulation"], ["loop"]]
+HOUSE += [["ros"], ["control", "identification"], ["plausibility"]]
+HOUSE += [["messages", "analysis", "parameters"]]
 HOUSE += [["compiled"], ["dynamics"], ["spatial"], ["jit"], ["model"]]
 FLOOR = {name: floor for floor, names in enumerate(HOUSE) for name in names}
-ROS_FREE = {name for names in HOUSE[5:] for name in names}
+ROS_FREE = {name for names in HOUSE[6:] for name in names}
 # Their files touch no private attribute of another object.
 WITHOUT_PRIVATE_ACCESS = [
     "client",
@@ -48,6 +49,7 @@ WITHOUT_PRIVATE_ACCESS = [
     "loop",
     "messages",
     "node",
+    "panel",
     "ros",
     "sentinel",
     "simulation",
@@ -65,16 +67,8 @@ def test_installation_is_complete_and_of_one_version() -> None:
     arms = ("config/robots/simulated_panda.yaml", "urdf/seven_axis_arm.urdf")
     for name in ("package.xml", *launched, *configured, *arms):
         assert (SHARE / name).is_file(), name
-    for name in (
-        "controller",
-        "sentinel",
-        "simulated_arm",
-        "demo",
-        "doctor",
-        "identify",
-        "move",
-        "tune",
-    ):
+    programs = ("controller", "sentinel", "simulated_arm", "demo", "doctor", "identify", "move")
+    for name in (*programs, "panel", "tune"):
         (entry,) = metadata.entry_points(group="console_scripts", name=f"rnea_{name}")
         assert callable(entry.load())
     version = rnea_control.__version__

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +39,11 @@ from rnea_control.exceptions import (
 )
 from rnea_control.model import RobotModel
 from rnea_control.ros.conventions import LATCHED
+
+try:
+    from control_msgs.msg import SpeedScalingFactor
+except ImportError:  # newer than the action
+    SpeedScalingFactor = None
 
 if TYPE_CHECKING:
     from rnea_control.client.arm_recording import ArmRecording
@@ -87,6 +94,7 @@ class Report:
     level: int = 0  # 0 OK, 1 warning, 2 error
     message: str = ""
     values: dict[str, str] = field(default_factory=dict)
+    age: float = math.inf  # time since it was received; one comes each second [s]
 
 
 class Arm:
@@ -98,8 +106,10 @@ class Arm:
         controller: name of the controller's node.
         namespace: namespace of the controller, which is also that of joint_states.
         timeout: time limit to find controller and arm [s].
+        program: first part of the name of this object's node.
 
     Attributes:
+        controller: full name of the controller's node.
         joint_names: joints, in the order of all arrays.
         model: model of the arm, with the values in force when this object was made.
         description: URDF of the arm.
@@ -111,10 +121,14 @@ class Arm:
     """
 
     def __init__(
-        self, controller: str = "rnea_controller", namespace: str = "", timeout: float = 10.0
+        self,
+        controller: str = "rnea_controller",
+        namespace: str = "",
+        timeout: float = 10.0,
+        program: str = "rnea_client",
     ) -> None:
         name = "/".join(filter(None, ["", namespace.strip("/"), controller.strip("/")]))
-        link = ControllerLink(f"/{name}", program="rnea_client", own_context=True)
+        link = ControllerLink(f"/{name}", program=program, own_context=True)
         self._link, self._connection = link, link.connection
         self._goals: list[Goal] = []
         self._recordings: list[ArmRecording] = []
@@ -125,24 +139,27 @@ class Arm:
         except BaseException:
             self.close()
             raise
+        self.controller = link.controller
         self.joint_names, self.description = link.given.model.joint_names, link.description
         self.model: RobotModel = link.given.model
         self.parameters = LiveParameters(self._connection, link.controller)
-        self._report = Report()
+        self._report, self._reported_at = Report(), [-math.inf]  # the latter by the steady clock
         self._newest: dict[str, list[Any]] = {}  # newest message, if any, by topic
         self._streams: dict[str, TargetStream] = {}
+        self._scaling: Any = None  # publisher of the factor, once it is needed
         self._connection.run(self._open)
 
     def _open(self) -> None:
         node, name = self._connection.node, self._link.controller
-        prefix, report = f"{name.lstrip('/')}: ", self._report
+        prefix, report, at = f"{name.lstrip('/')}: ", self._report, self._reported_at
 
         def note(message: DiagnosticArray) -> None:
             for status in message.status:
                 if status.name.startswith(prefix):
+                    at[:] = [time.monotonic()]
                     report.level = int.from_bytes(status.level, "little")
                     report.message = plain(status.message, LONGEST_TEXT)
-                    report.values.update({item.key: item.value for item in status.values})
+                    report.values = {item.key: item.value for item in status.values}
 
         node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
         self._stop = node.create_publisher(Bool, f"{name}/emergency_stop", LATCHED)
@@ -185,6 +202,11 @@ class Arm:
         return Pose(position, orientation, stamp, self._now - stamp)
 
     @property
+    def tip(self) -> str:
+        """Link that `pose` measures and `stream_pose` moves."""
+        return str(self._link.given.values["task.tip"]) or self.model.child_links[-1]
+
+    @property
     def mode(self) -> ModeAndReason:
         """Mode of the controller, and its reason."""
         return ModeAndReason(self._link.mode, self._link.reason)
@@ -192,8 +214,8 @@ class Arm:
     @property
     def diagnostics(self) -> Report:
         """Newest report of the controller, which comes once a second."""
-        report = self._report
-        return Report(report.level, report.message, dict(report.values))
+        report, age = self._report, time.monotonic() - self._reported_at[0]
+        return Report(report.level, report.message, dict(report.values), age)
 
     def newest(self, kind: type, topic: str, seconds: float = FRESH) -> Any:
         """Newest message of a topic, which is subscribed to at the first call.
@@ -363,7 +385,8 @@ class Arm:
     def _send(self, kind: type, topic: str, message: Any) -> None:
         if topic not in self._streams:
             name = topic.replace("~", self._link.controller, 1)
-            self._streams[topic] = TargetStream(self._link, kind, name, self._report.values)
+            report = self._report
+            self._streams[topic] = TargetStream(self._link, kind, name, lambda: report.values)
         self._streams[topic].send(message)
 
     # Requests. Each returns the answer of the controller, or raises Refused with its reason.
@@ -384,13 +407,18 @@ class Arm:
         """Ends a fault whose cause has ended."""
         return self._ask("reset_fault")
 
-    def emergency_stop(self) -> None:
+    def emergency_stop(self, wait: bool = True) -> None:
         """Brakes the arm and holds it, until this object releases the stop, and `resume`.
+
+        Args:
+            wait: True to return once the controller has reported the stop.
 
         Raises:
             TimedOut: the controller has not reported the stop within a second.
         """
         self._stop.publish(Bool(data=True))
+        if not wait:
+            return
         stopped = Mode.EMERGENCY_STOP.value
         if not self._link.until(lambda: self._link.mode == stopped, STOP_IN_FORCE):
             raise TimedOut(
@@ -401,6 +429,28 @@ class Arm:
     def release_emergency_stop(self) -> None:
         """Releases the emergency stop of this object; `resume` then ends it."""
         self._stop.publish(Bool(data=False))
+
+    def scale_speed(self, factor: float) -> None:
+        """Scales the speed of trajectories, also of one under way, until another factor is set.
+
+        Args:
+            factor: 0 to 1; 0 pauses a trajectory.
+
+        Raises:
+            ArgumentError: the factor is not 0 to 1.
+            NotThere: control_msgs of this ROS distribution has no message for the factor.
+        """
+        if not 0.0 <= factor <= 1.0:
+            raise ArgumentError(f"the factor is {factor:g}; it must be 0 to 1")
+        if SpeedScalingFactor is None:
+            raise NotThere("control_msgs is missing, or older than Jazzy's: it lacks the factor")
+        if self._scaling is None:
+            topic = f"{self._link.controller}/speed_scaling_input"
+            node = self._connection.node
+            self._scaling = self._connection.run(
+                lambda: node.create_publisher(SpeedScalingFactor, topic, LATCHED)
+            )
+        self._scaling.publish(SpeedScalingFactor(factor=float(factor)))
 
     def payload(
         self,

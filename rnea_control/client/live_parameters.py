@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParametersAtomically,
+)
 from rclpy.parameter import Parameter, parameter_value_to_python
 
 from rnea_control.client.connection import Connection
 from rnea_control.exceptions import Refused, listed
+
+
+@dataclass(frozen=True)
+class Description:
+    """A parameter in the words of the controller."""
+
+    meaning: str  # with the unit in brackets, if it has one
+    allowed: str  # allowed values
 
 
 class LiveParameters:
@@ -38,9 +52,21 @@ class LiveParameters:
         """
         names = list(names)
         answer = self._call(GetParameters, "get_parameters", GetParameters.Request(names=names))
-        if len(answer.values) != len(names):
-            raise KeyError(f"{self._controller} lacks a parameter among {listed(names)}")
+        self._check(names, answer.values)
         return dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
+
+    def describe(self, names: Iterable[str]) -> dict[str, Description]:
+        """Descriptions by name.
+
+        Raises:
+            KeyError: the controller lacks one of the parameters.
+        """
+        names = list(names)
+        request = DescribeParameters.Request(names=names)
+        found = self._call(DescribeParameters, "describe_parameters", request).descriptors
+        self._check(names, found)
+        told = (Description(each.description, each.additional_constraints) for each in found)
+        return dict(zip(names, told, strict=True))
 
     def __getitem__(self, name: str) -> Any:
         """Value of a parameter; None if it is not set. Raises KeyError like `get`."""
@@ -63,6 +89,11 @@ class LiveParameters:
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.set({name: value})
+
+    def _check(self, names: Collection[str], found: Sized) -> None:
+        """Raises KeyError if the controller has not answered for each name."""
+        if len(found) != len(names):
+            raise KeyError(f"{self._controller} lacks a parameter among {listed(names)}")
 
     def _call(self, kind: Any, service: str, request: Any) -> Any:
         name = f"{self._controller}/{service}"

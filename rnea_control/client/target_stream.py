@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trajectory_msgs.msg import JointTrajectory
@@ -30,11 +30,15 @@ class TargetStream:
         link: connection to the controller.
         kind: message type, with a header; JointTrajectory for chunks of points.
         topic: name of the topic.
-        report: newest values of the controller's report on /diagnostics; it is updated.
+        report: returns the newest values of the controller's report on /diagnostics.
     """
 
     def __init__(
-        self, link: ControllerLink, kind: type, topic: str, report: Mapping[str, str]
+        self,
+        link: ControllerLink,
+        kind: type,
+        topic: str,
+        report: Callable[[], Mapping[str, str]],
     ) -> None:
         self._link, self._report = link, report
         node = link.connection.node
@@ -63,7 +67,7 @@ class TargetStream:
             if not link.until(self._publisher.get_subscription_count, DISCOVERY):
                 raise NotThere(f"{link.controller} does not receive {topic}")
             self._began_at, self._followed = time.monotonic(), False
-            self._refusal = self._report.get(REFUSAL, "")
+            self._refusal = self._report().get(REFUSAL, "")
         self._check(now)
         self._sent_at = time.monotonic()
         message.header.stamp = self._node.get_clock().now().to_msg()
@@ -77,7 +81,7 @@ class TargetStream:
             raise (Stopped if self._followed else Refused)(f"{topic} is not followed: {state}")
         if not self._is_stream:
             return  # trajectories are not in the report, and end at rest
-        refusal = self._report.get(REFUSAL, "")
+        refusal = self._report().get(REFUSAL, "")
         # A refusal of other messages may name this node as followed.
         own = f" of {self._node.get_fully_qualified_name()} are ignored"
         if refusal != self._refusal and own in refusal:

@@ -307,6 +307,17 @@ class Machine:
         if is_first:
             self.happen(Event.PRESSED, "emergency stop")
 
+    def stop_holders(self, present: Mapping[Hashable, str] | None = None) -> list[str]:
+        """Names of the publishers that hold the emergency stop.
+
+        Args:
+            present: names of all publishers that could release it, by the values that identify them
+                in `emergency_stop`; None if they are not known. A publisher that has ended holds
+                nothing.
+        """
+        there = self._holders if present is None else self._holders & present.keys()
+        return sorted((present or {}).get(who) or "somebody" for who in there)
+
     def fail(
         self, reason: str, t: float, q: FloatArray, v: FloatArray, law_failed: bool = False
     ) -> None:
@@ -460,9 +471,7 @@ class Machine:
                 return "a stream of targets may begin"
             return f"already {self.mode.value}: there was nothing to resume"
         self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
-        there = self._holders if present is None else self._holders & present.keys()
-        if there:
-            names = sorted((present or {}).get(who) or "somebody" for who in there)
+        if names := self.stop_holders(present):
             raise ControllerError(
                 f"the emergency stop is still on, held by {listed(names)}: publish false there "
                 "first"

@@ -7,7 +7,6 @@ MuJoCo loads STL and OBJ meshes only. A link with another mesh in its <visual> i
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +15,11 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
 from rnea_control.array_types import FloatArray
 from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_text import parse_xml
+from rnea_control.ros.mesh_files import mesh_file
 
 SIZE = (400, 300)  # width and height of a frame [pixels]
 MESHES = (".stl", ".obj")  # formats that MuJoCo loads
@@ -154,21 +153,6 @@ def shapes(urdf: Path) -> dict[str, list[Shape]]:
                 result[link.get("name", "")] = found
                 break
     return result
-
-
-def mesh_file(name: str, urdf: Path) -> Path | None:
-    """File of a name in a URDF: relative to the URDF, by file:// or by package://. Packages are
-    searched in the parent folders of the URDF and among the ROS packages."""
-    scheme, separator, rest = name.partition("://")
-    if not separator or scheme == "file":
-        path = Path(rest) if separator else urdf.parent / name
-        return path if path.is_file() else None
-    package, _, inside = rest.partition("/")
-    folders = [parent / package for parent in urdf.resolve().parents]
-    # Raised if it is not a ROS package, or without a ROS environment.
-    with contextlib.suppress(PackageNotFoundError, ValueError, OSError):
-        folders.append(Path(get_package_share_directory(package)))
-    return next((f / inside for f in folders if (f / inside).is_file()), None)
 
 
 def _of_link(

@@ -158,8 +158,9 @@ class _JointStates:
                 "fill header.stamp"
             )
             stamps = np.array(self.log_times)[is_named]
-        time = (stamps - stamps[:1]) / 1e9
-        return Recording(self._source, joints, time, *values[:, is_named], notes=tuple(notes))
+        time, start = (stamps - stamps[:1]) / 1e9, stamps[0] / 1e9 if len(stamps) else 0.0
+        own = values[:, is_named]
+        return Recording(self._source, joints, time, *own, notes=tuple(notes), start=start)
 
 
 def _completeness(recording: Recording) -> tuple[int, int, int]:

@@ -48,6 +48,7 @@ class Recording:
     q: FloatArray  # positions, shape (samples, joints), [rad] or [m]
     effort: FloatArray  # measured efforts, shape (samples, joints), [Nm] or [N]
     robot_description: str = field(default="", kw_only=True)  # URDF in the same file
+    start: float = field(default=0.0, kw_only=True)  # stamp of the first state [s]
     # Assumptions of the file's reader, a sentence each.
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 

@@ -228,5 +228,10 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     columns = [names.index(joint) for joint in chosen]
     values = (array.take(columns, axis=1) for array in (q, effort))
     return Recording(
-        str(path), tuple(chosen), time - time[0], *values, robot_description=description
+        str(path),
+        tuple(chosen),
+        time - time[0],
+        *values,
+        robot_description=description,
+        start=float(time[0]),
     )

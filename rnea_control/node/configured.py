@@ -150,9 +150,18 @@ class Configured:
         ControllerError."""
         if self.loop.supervisor.mode is Mode.GUARDED:
             return self.sentinel.take_back()
-        return self.loop.call(
-            lambda it: it.resume(self.loop.arm_loop.heard.publishers_of(EMERGENCY_STOP))
-        )
+        return self.loop.call(lambda it: it.resume(self._stop_publishers()))
+
+    def _stop_publishers(self) -> dict[bytes, str] | None:
+        """Names of the publishers of the emergency stop, by their GIDs; None if not known."""
+        return self.loop.arm_loop.heard.publishers_of(EMERGENCY_STOP)
+
+    @property
+    def stop_holders(self) -> list[str]:
+        """Names of the nodes that hold the emergency stop."""
+        if self.loop.supervisor.mode is not Mode.EMERGENCY_STOP:
+            return []
+        return self.loop.supervisor.stop_holders(self._stop_publishers())
 
     def reset_fault(self) -> str:
         """Ends a fault; returns a status message or raises ControllerError."""

@@ -168,6 +168,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
         "trajectories received": str(configured.trajectories.received),
         "mode": supervisor.mode.value,
         "reason": supervisor.reason,
+        "emergency stop held by": ", ".join(configured.stop_holders) or "none",
         "sentinel": configured.sentinel.label or "none",
         "effort controller": str(configured.effort_controller),
     }

@@ -13,8 +13,9 @@ from rnea_control.demo.cases import SHOWN
 from rnea_control.demo.film import drawing_backend, film, link_poses
 from rnea_control.demo.robots import DemoRobot, load_robot
 from rnea_control.demo.run import Recording
-from rnea_control.demo.scene import SIZE, Scene, mesh_file, shapes
+from rnea_control.demo.scene import SIZE, Scene, shapes
 from rnea_control.dynamics import Workspace, forward_kinematics
+from rnea_control.ros.mesh_files import mesh_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 

@@ -1,0 +1,1 @@
+"""`rnea_panel`: a page in the browser that shows an arm and moves it."""

@@ -1,0 +1,150 @@
+"""What is always in view: the emergency stop, the mode, and the requests that change it."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import viser
+
+from rnea_control.client import Arm
+from rnea_control.control import Mode
+from rnea_control.exceptions import RneaControlError
+from rnea_control.panel.live_arm import GONE
+from rnea_control.panel.moment import Moment
+
+LONGEST_CONFIRMATION = 1.0  # time after which a stop that is not in force is a warning [s]
+GREEN, YELLOW, RED = "#2b8a3e", "#b07400", "#c92a2a"
+COLORS = {
+    Mode.HOLDING.value: GREEN,
+    Mode.MOVING.value: GREEN,
+    Mode.STREAMING.value: GREEN,
+    Mode.GRAVITY_COMPENSATION.value: GREEN,
+    Mode.EMERGENCY_STOP.value: RED,
+    Mode.FAULT.value: RED,
+    Mode.POWERLESS.value: RED,
+    GONE: RED,
+}
+HELD_BY = "emergency stop held by"  # key of the controller's report
+LARGE_STOP = (
+    "<style>button:has(.icon-tabler-hand-stop){height:3.6em !important;font-size:1.2em;"
+    "font-weight:bold}</style>"
+)
+RELEASED = "released here; Resume ends the stop"
+
+
+@dataclass
+class StopHold:
+    """The emergency stop of this panel; it outlives a controller that ends and comes back."""
+
+    since: float | None = None  # time of the press, by the steady clock; None if released [s]
+
+
+class StopBar:
+    """The bar.
+
+    Args:
+        gui: user interface of the page, in whose present container the bar is made.
+        arm: the arm; None for a page that only shows.
+        hold: the emergency stop of this panel.
+    """
+
+    def __init__(self, gui: viser.GuiApi, arm: Arm | None, hold: StopHold) -> None:
+        self._arm, self._hold = arm, hold
+        self._words = ""
+        if arm is not None:
+            self._add_stop(gui, arm)
+        self._status = gui.add_html("")
+        if arm is not None:
+            self._add_requests(gui, arm)
+            self._answer = gui.add_html("")
+
+    def _add_stop(self, gui: viser.GuiApi, arm: Arm) -> None:
+        gui.add_html(LARGE_STOP)
+        stop = gui.add_button(
+            "STOP", color="red", icon=viser.Icon.HAND_STOP,
+            hint="Holds the emergency stop until Release; closing this page keeps it. Key: Escape",
+        )  # fmt: skip
+
+        # In the loop of the messages: a pool of busy threads must not delay it.
+        async def press(_: object) -> None:
+            self._hold.since = time.monotonic()
+            try:
+                arm.emergency_stop(wait=False)
+            except Exception as error:  # whatever it is, the user must know
+                self._words = f"STOP was not sent: {error}. Use the robot's own emergency stop"
+
+        stop.on_click(press)
+        gui.add_command("STOP", description="Emergency stop", hotkey="escape").on_trigger(press)
+
+        async def release(_: object) -> None:
+            self._hold.since, self._words = None, RELEASED
+            try:
+                arm.release_emergency_stop()
+            except Exception as error:
+                self._words = f"Release was not sent: {error}"
+
+        self._release = gui.add_button(
+            "Release", icon=viser.Icon.LOCK_OPEN, disabled=True,
+            hint="Releases the stop of this panel; Resume then ends it",
+        )  # fmt: skip
+        self._release.on_click(release)
+
+    def _add_requests(self, gui: viser.GuiApi, arm: Arm) -> None:
+        groups: dict[str, dict[str, Callable[[], str]]] = {
+            "Motion": {"Hold": arm.hold, "Resume": arm.resume},
+            "Mode": {"Hand guiding": arm.guide, "Reset fault": arm.reset_fault},
+        }
+        for label, requests in groups.items():
+            buttons = gui.add_button_group(label, tuple(requests))
+            buttons.on_click(lambda event, known=requests: self._ask(known, event.target.value))
+
+    def _ask(self, known: dict[str, Callable[[], str]], name: str) -> None:
+        """Carries out a request of a browser."""
+        request = known.get(name)
+        if request is None:
+            return
+        try:
+            self._words = f"{name}: {request()}"
+        except RneaControlError as error:
+            self._words = f"{name} was refused: {error}"
+
+    def show(self, moment: Moment, now: float) -> None:
+        """Shows a moment; `now` is the steady clock [s]."""
+        mode, reason = moment.mode.name, moment.mode.reason
+        stopped = mode == Mode.EMERGENCY_STOP.value
+        lines = [
+            f"<b style='color:white;background:{COLORS.get(mode, YELLOW)};padding:1px 7px;"
+            f"border-radius:4px'>{html.escape(mode.replace('_', ' ') or 'unknown')}</b> "
+            f"{html.escape(reason)}"
+        ]
+        holders = moment.report.values.get(HELD_BY, "none")
+        since = self._hold.since
+        if since is not None:
+            lines.append("<b>This panel holds the emergency stop.</b>")
+        if stopped and holders != "none":
+            lines.append(f"Held by {html.escape(holders)}.")
+        elif stopped and since is None:
+            lines.append("Nobody holds the stop any more: Resume ends it.")
+        if since is not None and not stopped and now - since > LONGEST_CONFIRMATION:
+            lines.append(
+                "<b style='color:#c92a2a'>The controller does not confirm the stop. Use the "
+                "robot's own emergency stop.</b>"
+            )
+        if moment.age > LONGEST_CONFIRMATION:
+            lines.append(f"The newest joint state is {moment.age:.1f} s old.")
+        _set(self._status, "".join(f"<div>{line}</div>" for line in lines))
+        if self._arm is not None:
+            _set(self._answer, f"<div>{html.escape(self._words)}</div>")
+            if self._release.disabled != (since is None):
+                self._release.disabled = since is None
+
+
+def _set(element: viser.GuiHtmlHandle, content: str) -> None:
+    """Shows content that has changed."""
+    style = "font-size:0.85em;padding:2px 8px;overflow-wrap:anywhere"
+    content = f"<div style='{style}'>{content}</div>"
+    if element.content != content:
+        element.content = content
