@@ -29,12 +29,13 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tes
 from benchmark_robots import load  # noqa: E402
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint  # noqa: E402
-from rnea_control.control.observer_margin import OBSERVER, Delays, judge  # noqa: E402
+from rnea_control.control.observer_margin import Delays, judge  # noqa: E402
 from rnea_control.control.settings import SafetySettings  # noqa: E402
 from rnea_control.dynamics import Workspace, forward_dynamics, gravity, rnea  # noqa: E402
 from rnea_control.dynamics.regressor import inertial_parameters, regressor  # noqa: E402
 from rnea_control.model import RobotModel  # noqa: E402
 from rnea_control.model.bodies import PARAMETERS  # noqa: E402
+from rnea_control.parameters.table import OBSERVER  # noqa: E402
 
 PERIOD = 0.001
 SUBSTEPS = 4

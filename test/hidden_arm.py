@@ -17,13 +17,13 @@ from rnea_control.control import (
     Waypoints,
 )
 from rnea_control.control.observer_margin import Delays, judge
-from rnea_control.control.settings import OBSERVER
 from rnea_control.dynamics import Workspace, crba, nonlinear_effects
 from rnea_control.identification.tuning.joint_experiment import BRACED
 from rnea_control.identification.tuning.proposal import Proposal
 from rnea_control.identification.tuning.response import Response
 from rnea_control.identification.tuning.small_motion import FURTHEST, SmallMotion
 from rnea_control.model import RobotModel
+from rnea_control.parameters.table import OBSERVER
 
 SUBSTEP = 0.00025  # [s]
 SETTLING = 3.0  # [s]

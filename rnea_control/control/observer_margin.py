@@ -27,10 +27,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.settings import OBSERVER, ControllerSettings
+from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import distinct
 from rnea_control.model import RobotModel
+from rnea_control.parameters.table import OBSERVER
 
 LEAST_INERTIA = 0.7  # inertia of the real joint as a multiple of the model's
 MOST_INERTIA = 2.5

@@ -28,7 +28,7 @@ from rnea_control.model import RobotModel
 from rnea_control.model.bodies import LINK_BODY
 from rnea_control.parameters.parameter import JOINT, Parameter
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.parameters.table import ROBOT, ROWS
+from rnea_control.parameters.table import OBSERVER, ROBOT, ROWS
 
 WIDEST_MARGIN = 0.1  # margin of a soft limit, at most, as a part of the joint's range
 DEFAULT_TORQUE_RISE = 0.02  # time to the effort limit at the default torque rate limit [s]
@@ -38,7 +38,6 @@ DEFAULT_SLIDING_ERROR = 0.03  # default of max_position_errors of a prismatic jo
 SLIDING_ERROR_SHARE = 0.1  # that default is at most this part of the joint's range
 DEFAULT_POWER_SHARE = 0.024  # default of motion_bounds.driving_power, as a part of all power
 DEFAULT_DISTURBANCE_SHARE = 0.3  # default bound of a disturbance, as a part of the effort limit
-OBSERVER = "disturbance_observer.bandwidth"
 DEFAULT_THRESHOLD_SHARE = 0.25  # default threshold of a collision, as a part of the effort limit
 SLIDING_DISTANCE = 0.1  # stream.max_distance of a prismatic joint, per rad [m]
 STREAM_SHARE = 0.9  # velocity limit of a stream, which the arm may overshoot, per limit of the URDF

@@ -13,6 +13,7 @@ from rnea_control.parameters.parameter import Parameter, markdown
 
 INF = math.inf
 NAN = math.nan
+OBSERVER = "disturbance_observer.bandwidth"  # name of a row that others set
 DEFAULT = -1.0  # special value of a parameter for a default that depends on the robot
 LONGEST_DEAD_TIME = 0.02  # longest prediction of a state from its velocity [s]
 # Longest time without commands, [s]: an arm without commands for longer has fallen, also in
@@ -139,7 +140,7 @@ FEEDBACK = (
         special=(
             DEFAULT, "up to 0.1 more than the model's where it has no `armature`", NAN
         )),
-    tuned("disturbance_observer.bandwidth", float, DEFAULT,
+    tuned(OBSERVER, float, DEFAULT,
         "bandwidth of the estimate of what the arm does not do as its model says, which is taken "
         "off the torque (docs/tuning.md); 0: off", "rad/s", at_least=0.0, at_most=1000.0,
         special=(DEFAULT, "20, or less where the rotor is not told", NAN)),

@@ -14,8 +14,9 @@ from supervised_arm import PERIOD, START, SupervisedArm
 from rnea_control.control import ControlLaw, Mode, disturbance_observer
 from rnea_control.control import observer_margin as margin
 from rnea_control.control.disturbance_observer import HUNTING, NEAR, STANDING_SHARE
-from rnea_control.control.observer_margin import OBSERVER, largest_bandwidth, spectral_radius
+from rnea_control.control.observer_margin import largest_bandwidth, spectral_radius
 from rnea_control.model import RobotModel
+from rnea_control.parameters.table import OBSERVER
 
 PUSH = np.array([4.0, -1.5])  # external torque [Nm]
 SWING = (0.8, 0.9, -0.9), (1.6, 0.1, 0.2), (2.4, 0.8, -0.7)  # times and positions

@@ -12,8 +12,9 @@ from plant import Plant
 from supervised_arm import START, SupervisedArm
 
 from rnea_control.control import Mode
-from rnea_control.control.observer_margin import OBSERVER, USUAL
+from rnea_control.control.observer_margin import USUAL
 from rnea_control.model import RobotModel
+from rnea_control.parameters.table import OBSERVER
 
 SUBSTEPS = 10  # steps of the bristles within a step of the plant
 BRISTLES = 2e4  # stiffness of the bristles [Nm/rad]

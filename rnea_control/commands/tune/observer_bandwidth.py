@@ -9,9 +9,9 @@ import numpy as np
 
 from rnea_control.control import ControllerSettings
 from rnea_control.control.observer_margin import Delays, judge
-from rnea_control.control.settings import OBSERVER
 from rnea_control.identification.tuning.proposal import Proposal
 from rnea_control.model import RobotModel
+from rnea_control.parameters.table import OBSERVER
 
 SHARE = 0.5  # part of the largest bandwidth that is proposed
 MOST = 40.0  # largest bandwidth that is proposed [rad/s]

@@ -17,7 +17,6 @@ from rnea_control.commands.move.executable import tell
 from rnea_control.commands.terminal import NO_TERMINAL, ProgressBar, is_terminal, refusal_of, say
 from rnea_control.commands.tune.live_arm import Interrupted, LiveArm
 from rnea_control.commands.tune.observer_bandwidth import with_observer
-from rnea_control.control.settings import OBSERVER
 from rnea_control.exceptions import (
     IdentificationError,
     Refused,
@@ -33,6 +32,7 @@ from rnea_control.identification.tuning.joint_experiment import Experiment, Join
 from rnea_control.identification.tuning.proposal import Proposal, Values, propose, scaled
 from rnea_control.identification.tuning.report import HEADS, Swing, rows_of, tuning_report
 from rnea_control.identification.tuning.small_motion import FURTHEST
+from rnea_control.parameters.table import OBSERVER
 
 MEASURED = 0  # exit status: measured, and applied if that was requested
 FAILED = 1  # exit status: nothing was measured

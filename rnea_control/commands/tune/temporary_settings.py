@@ -12,8 +12,8 @@ import yaml
 
 from rnea_control.client.live_parameters import LiveParameters
 from rnea_control.commands.terminal import say
-from rnea_control.control.settings import OBSERVER
 from rnea_control.exceptions import ArmError, ParameterError, Refused
+from rnea_control.parameters.table import OBSERVER
 
 # Parameters that rnea_tune sets.
 OF_ARM = ("dead_time", "friction_compensation", "stream.bandwidth", OBSERVER)

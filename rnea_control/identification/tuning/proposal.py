@@ -30,9 +30,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.settings import OBSERVER
 from rnea_control.identification.tuning.joint_experiment import JointEstimate
 from rnea_control.model import RobotModel
+from rnea_control.parameters.table import OBSERVER
 
 CROSSING = math.sqrt(2.0 + math.sqrt(5.0))  # frequency at which the loop crosses 1, over w
 RISE = 0.59  # part of the rise time of the torque that acts like a dead time
