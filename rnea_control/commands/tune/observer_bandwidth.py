@@ -11,7 +11,7 @@ from rnea_control.control import ControllerSettings
 from rnea_control.control.observer_margin import Delays, judge
 from rnea_control.identification.tuning.proposal import Proposal
 from rnea_control.model import RobotModel
-from rnea_control.parameters.table import OBSERVER
+from rnea_control.parameters.table import DEFAULT, OBSERVER
 
 SHARE = 0.5  # part of the largest bandwidth that is proposed
 MOST = 40.0  # largest bandwidth that is proposed [rad/s]
@@ -33,7 +33,8 @@ def with_observer(
     told = np.zeros(model.nv) if told is None else told.copy()
     for name, each in proposal.joints.items():
         j = model.joint_names.index(name)
-        rotors[j], p[j], d[j], told[j] = each.armature, each.p, each.d, 0.0
+        rotors[j], p[j], d[j] = each.armature, each.p, each.d
+        told[j] = np.nan if each.feedback_inertia == DEFAULT else each.feedback_inertia
     tuned.armature = rotors
     tried = replace(
         settings,

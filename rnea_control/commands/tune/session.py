@@ -41,6 +41,7 @@ INTERRUPTED = 130  # exit status: a signal ended it, old settings in force
 FADED = 1.5  # time after which the torque of the disturbance observer has faded [s]
 AT_REST = 1.0  # time of the states at rest [s]
 LONGEST = 600.0  # longest time of the measurement [s]
+SHARED = 0.85  # part of it that the joints share: the last motion of each may take longer
 SHAKING = 2.5  # velocity at rest, over that before, from which a joint shakes
 LEAST_SHAKING = 0.01  # the same, at least [rad/s] or [m/s]
 WORSE = 1.5  # position errors of a swing over those before from which settings are worse
@@ -145,7 +146,7 @@ class Session:
                 tell(f"{model.joint_names[joint]} is left out: {LONGEST:g} s are nearly over")
                 continue
             try:
-                share = (began + LONGEST - now) / (len(joints) - k)
+                share = (began + SHARED * LONGEST - now) / (len(joints) - k)
                 self._estimates.append(experiment.measure(joint, now + share))
             except IdentificationError as error:
                 self._bar.end()

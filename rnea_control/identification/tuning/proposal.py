@@ -32,7 +32,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.identification.tuning.joint_experiment import JointEstimate
 from rnea_control.model import RobotModel
-from rnea_control.parameters.table import OBSERVER
+from rnea_control.parameters.table import DEFAULT, OBSERVER
 
 CROSSING = math.sqrt(2.0 + math.sqrt(5.0))  # frequency at which the loop crosses 1, over w
 RISE = 0.59  # part of the rise time of the torque that acts like a dead time
@@ -85,6 +85,12 @@ class JointProposal:
         return self.bounds[self.bound]
 
     @property
+    def feedback_inertia(self) -> float:
+        """Value of the parameter: 0 with an armature, which is in the feedback too; else the rotor
+        is not known, and the controller adds what is safe."""
+        return 0.0 if self.armature > 0.0 else DEFAULT
+
+    @property
     def p(self) -> float:
         return self.bandwidth**2
 
@@ -120,8 +126,7 @@ class Proposal:
         full: Values = {"stream.bandwidth": self.stream_bandwidth}
         for name, each in self.joints.items():
             model[f"armature.{name}"] = each.armature
-            # The armature is in the feedback too: nothing is lacking there.
-            model[f"feedback_inertia.{name}"] = 0.0
+            model[f"feedback_inertia.{name}"] = each.feedback_inertia
             friction[f"friction.{name}.coulomb"] = each.coulomb
             friction[f"friction.{name}.damping"] = each.damping
             for part, stage in ((0.5, half), (1.0, full)):
