@@ -23,7 +23,7 @@ from rnea_control.identification.tuning.proposal import Proposal
 from rnea_control.identification.tuning.response import Response
 from rnea_control.identification.tuning.small_motion import FURTHEST, SmallMotion
 from rnea_control.model import RobotModel
-from rnea_control.parameters.table import OBSERVER
+from rnea_control.parameters.table import DEFAULT, OBSERVER
 
 SUBSTEP = 0.00025  # [s]
 SETTLING = 3.0  # [s]
@@ -44,6 +44,11 @@ def _advance(inverse, bias, torque, damping, friction, v, h):
             new += inverse[:, j] * (bounded - impulse[j])
             impulse[j] = bounded
     return new
+
+
+def _in_force(value: float) -> float:
+    """The same value, NaN for the default."""
+    return math.nan if value == DEFAULT else value
 
 
 class HiddenArm:
@@ -176,9 +181,11 @@ class HiddenArm:
             name: np.array(getattr(model, name)) for name in ("armature", "friction", "damping")
         }
         p, d = gains.p.copy(), gains.d.copy()
+        told = np.zeros(model.nv)
         for name, each in proposal.joints.items():
             j = model.joint_names.index(name)
             p[j], d[j] = each.p, each.d
+            told[j] = _in_force(each.feedback_inertia)
             found = each.armature, each.coulomb, each.damping
             for row, value in zip(rows.values(), found, strict=True):
                 row[j] = value
@@ -190,9 +197,11 @@ class HiddenArm:
             gains=replace(gains, p=p, d=d),
             dead_time=proposal.dead_time,
             friction_compensation=True,
-            feedback_inertia=np.zeros(model.nv),
-            more={**self.settings.more, OBSERVER: proposal.observer_bandwidth},
+            feedback_inertia=told,
+            more={**self.settings.more, OBSERVER: _in_force(proposal.observer_bandwidth)},
         )
         delays = Delays(self.period, proposal.dead_time, proposal.dead_time)
         self.controller.change(model, self.settings)
-        self.controller.rows.bandwidth = judge(model, self.settings, delays).bandwidth
+        found = judge(model, self.settings, delays)
+        self.controller.rows.bandwidth = found.bandwidth
+        self.controller.rows.added_inertia = found.added_inertia

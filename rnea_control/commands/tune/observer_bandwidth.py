@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rnea_control.control import ControllerSettings
-from rnea_control.control.observer_margin import Delays, judge
+from rnea_control.control.observer_margin import USUAL, Delays, judge
 from rnea_control.identification.tuning.proposal import Proposal
 from rnea_control.model import RobotModel
 from rnea_control.parameters.table import DEFAULT, OBSERVER
@@ -20,7 +20,8 @@ MOST = 40.0  # largest bandwidth that is proposed [rad/s]
 def with_observer(
     proposal: Proposal, model: RobotModel, settings: ControllerSettings, period: float
 ) -> Proposal:
-    """The proposal with a bandwidth of the disturbance observer; 0 if there is no safe one.
+    """The proposal with a bandwidth of the disturbance observer; the default, which each joint has
+    for itself, unless all joints allow a larger one.
 
     Args:
         proposal: other parameters of the controller.
@@ -44,4 +45,5 @@ def with_observer(
         more={**settings.more, OBSERVER: MOST / SHARE},
     )
     found = judge(tuned, tried, Delays(period, proposal.dead_time, proposal.dead_time))
-    return replace(proposal, observer_bandwidth=SHARE * float(found.bandwidth.min()))
+    allowed = SHARE * float(found.bandwidth.min())
+    return replace(proposal, observer_bandwidth=allowed if allowed > USUAL else DEFAULT)

@@ -162,7 +162,7 @@ class Session:
         deviation = 1e3 * proposal.dead_time_deviation
         tell(
             f"dead time: {1e3 * proposal.dead_time:.3g} ms (sd {deviation:.2g}); bandwidth of the "
-            f"disturbance observer: {proposal.observer_bandwidth:.3g} rad/s"
+            f"disturbance observer: {proposal.observer_words}"
         )
         arm.go(arm.held)
         arm.settings.restore()

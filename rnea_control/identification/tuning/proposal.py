@@ -108,14 +108,21 @@ class Proposal:
         dead_time: mean of the joints, weighted by their deviations, [s].
         dead_time_deviation: its standard deviation, with the scatter of the joints.
         stream_bandwidth: [rad/s].
-        observer_bandwidth: bandwidth of the disturbance observer, [rad/s].
+        observer_bandwidth: bandwidth of the disturbance observer, [rad/s]; -1 for the default.
     """
 
     joints: dict[str, JointProposal]
     dead_time: float
     dead_time_deviation: float
     stream_bandwidth: float
-    observer_bandwidth: float = 0.0
+    observer_bandwidth: float = DEFAULT
+
+    @property
+    def observer_words(self) -> str:
+        """Bandwidth of the disturbance observer in words."""
+        if self.observer_bandwidth == DEFAULT:
+            return "default, as each joint allows"
+        return f"{self.observer_bandwidth:.3g} rad/s"
 
     def stages(self) -> list[tuple[str, Values]]:
         """Parameters by full name, in the order in which they are set: what the model lacks, then
@@ -156,7 +163,7 @@ def scaled(values: Values, part: float) -> Values:
 
     def power(name: str) -> int:
         if name == OBSERVER:
-            return 1
+            return 0 if values[name] == DEFAULT else 1
         return {"p": 2, "d": 1}.get(name.rpartition(".")[2], 0) if name.startswith("gains.") else 0
 
     return {

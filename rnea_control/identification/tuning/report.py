@@ -88,7 +88,7 @@ def tuning_report(
         f"<p>Dead time of the arm: {1e3 * proposal.dead_time:.3g} ms, standard deviation "
         f"{1e3 * proposal.dead_time_deviation:.2g} ms. Proposed for streams: "
         f"{proposal.stream_bandwidth:.3g} rad/s; for the disturbance observer: "
-        f"{proposal.observer_bandwidth:.3g} rad/s.</p>",
+        f"{proposal.observer_words}.</p>",
         "<h2>Joints</h2>",
         "<p>In SI units, with one standard deviation. The inertia is that of the joint with its "
         "rotor, at this position of the arm.</p>",
