@@ -65,7 +65,7 @@ class RobotDrawing:
                     color=color,
                     opacity=None if opacity == 1.0 else opacity,
                     side="double",
-                    cast_shadow=opacity == 1.0,
+                    cast_shadow=False,
                     receive_shadow=False,
                 )
         self._colors = dict.fromkeys(self._links, color)
@@ -102,6 +102,7 @@ class ArmScene:
         model: model of the arm.
         description: URDF of the arm.
         tip: link at which an external force is shown.
+        simple: True if collision shapes are drawn where there are any.
 
     Attributes:
         remarks: what is not drawn as the URDF says, in words; empty if all is.
@@ -109,25 +110,32 @@ class ArmScene:
     """
 
     def __init__(
-        self, server: viser.ViserServer, model: RobotModel, description: str, tip: str
+        self,
+        server: viser.ViserServer,
+        model: RobotModel,
+        description: str,
+        tip: str,
+        simple: bool = False,
     ) -> None:
         scene = server.scene
         self.model, self.tip = model, tip
         self._workspace, self._jacobian = Workspace(model), np.zeros((6, model.nv))
         self._poses = np.zeros((len(model.link_names), 4, 4))
         self._tip = model.link_names.index(tip)
-        shapes, self.remarks = link_shapes(description)
         # Simpler shapes are enough for transparent robots.
-        simple, _ = link_shapes(description, ("collision", "visual"))
+        simple_shapes, remarks = link_shapes(description, ("collision", "visual"))
+        shapes, self.remarks = (simple_shapes, remarks) if simple else link_shapes(description)
         scene.set_up_direction("+z")
         center, reach = np.array([0.0, 0.0, 0.3 * self._reach()]), self._reach()
         server.initial_camera.look_at = center
         server.initial_camera.position = center + reach * VIEW
         scene.world_axes.visible = False
+        # Shadows draw all triangles four times, too much for a browser without a graphics card.
+        scene.configure_default_lights(cast_shadow=False)
         scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5)
         self._measured = RobotDrawing(scene, "measured", model, shapes, MEASURED)
-        self._desired = RobotDrawing(scene, "desired", model, simple, DESIRED, 0.35)
-        self._ghost = RobotDrawing(scene, "ghost", model, simple, GHOST, 0.5)
+        self._desired = RobotDrawing(scene, "desired", model, simple_shapes, DESIRED, 0.35)
+        self._ghost = RobotDrawing(scene, "ghost", model, simple_shapes, GHOST, 0.5)
         self._arrow = scene.add_arrows(
             "/force", np.zeros((1, 2, 3)), (225, 40, 160), shaft_radius=0.01, head_radius=0.025,
             head_length=0.05, visible=False,

@@ -42,6 +42,7 @@ class Page:
         acts: True if the page has elements that move the arm or change the controller.
         hold: the emergency stop of this panel.
         controller: full name of the controller's node.
+        simple: True if collision shapes are drawn where there are any.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Page:
         acts: bool,
         hold: StopHold,
         controller: str,
+        simple: bool = False,
     ) -> None:
         self._server, self._source = server, source
         self._complained_at = -COMPLAINT_PERIOD
@@ -68,7 +70,7 @@ class Page:
         gui.main_panel.dock_right()
         gui.main_panel.set_width(TABS_WIDTH)
         tip = arm.tip if arm else source.model.child_links[-1]
-        self._scene = ArmScene(server, source.model, source.description, tip)
+        self._scene = ArmScene(server, source.model, source.description, tip, simple)
         self._tabs: list[Shows] = []
         tabs = gui.add_tab_group()
         with tabs.add_tab("Arm"):

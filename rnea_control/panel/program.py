@@ -83,6 +83,8 @@ def _options(given: Sequence[str]) -> argparse.Namespace:
     add("--simulate", nargs="?", const="", metavar="ROBOT",
         help="start a simulated arm and its controller too, with the parameters of rnea_demo; a "
         "robot of rnea_demo --list, or the path of a URDF; by default panda")
+    add("--simple-shapes", action="store_true",
+        help="draw the collision shapes of the links, for a browser without a graphics card")
     add("--host", default=LOOPBACK[0],
         help=f"address at which the page is served; {LOOPBACK[0]} by default, which only this "
         "computer reaches. Whoever reaches the page moves the arm")
@@ -130,7 +132,7 @@ def _show_arm(
     _announce(server, options)
     while True:
         source = LiveSource(arm)
-        page = Page(server, source, arm, not options.view, hold, controller)
+        page = Page(server, source, arm, not options.view, hold, controller, options.simple_shapes)
         try:
             if hold.since is not None:
                 arm.emergency_stop(wait=False)
@@ -192,7 +194,7 @@ def _show_recording(
 
     urdf = _text(options.urdf) if options.urdf else ""
     source = RecordedSource(options.recording, urdf, topic=options.topic)
-    page = Page(server, source, None, False, StopHold(), "")
+    page = Page(server, source, None, False, StopHold(), "", options.simple_shapes)
     _announce(server, options)
     while running():
         page.show()

@@ -115,8 +115,7 @@ class TorqueTab:
         if now - self._drawn_at < REDRAWN:
             return
         self._drawn_at = now
-        # Also once a second: the chart of a new browser has its width only with the next data.
-        drawn = self._history.newest, self.joint.value, self.back.value, math.floor(now)
+        drawn = self._history.newest, self.joint.value, self.back.value
         if drawn != self._drawn:
             self._drawn = drawn
             self._draw(self._joints.index(self.joint.value), self._history.newest - self.back.value)
