@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-import dds
 import pytest
 from dds import ARM, PATIENCE, Process, controller, ros
-from robots import two_link_arm
+from panel_bench import BROWSERS, OPTIONS, PARAMETERS, SIZE, Tab, panel_process
 
 from rnea_control.client import Arm
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# WebGL by software, and no sandbox, which containers refuse.
-OPTIONS = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
-SIZE = {"width": 1000, "height": 800}
-# The clock is real: the arm tolerates the pauses of a busy machine.
-PARAMETERS = {
-    **dds.PARAMETERS,
-    "robot_description": two_link_arm(),
-    "joint_state_timeout": 20.0,
-    "joint_state_gap": 20.0,
-    "interpreter_timeout": 100.0,
-    "activation": {"check": "off"},
-    "thread_priority": 0,
-    "lock_memory": False,
-    "stream.target_timeout": 0.5,
-}
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +19,6 @@ def simulated(request: pytest.FixtureRequest) -> Iterator[Process]:
         arm = Process("rnea_control.simulation.executable", {**ARM, "rate": 250.0})
         with arm, controller(PARAMETERS) as process:
             yield process
-
-
-@contextmanager
-def panel_process(*options: str) -> Iterator[tuple[Process, str]]:
-    """The panel at a port that is free, and the address of its page."""
-    arguments = ["--", "--port", "0", "--wait", f"{PATIENCE:g}", *options]
-    with Process("rnea_control.panel.executable", None, *arguments) as process:
-        process.said("http://")
-        yield process, process.output.partition("http://")[2].split()[0]
 
 
 @pytest.fixture(scope="module")
@@ -74,48 +46,6 @@ def arm(simulated: Process) -> Iterator[Arm]:
     """The controller's side."""
     with Arm(timeout=PATIENCE) as made:
         yield made
-
-
-class Tab:
-    """A tab of the browser with the page.
-
-    Args:
-        page: the tab of playwright.
-    """
-
-    def __init__(self, page: object) -> None:
-        self.page = page
-
-    def press(self, name: str) -> None:
-        """Clicks a button."""
-        self.page.get_by_role("button", name=name, exact=True).click()
-
-    def open(self, tab: str) -> None:
-        """Opens a tab of the page."""
-        self.page.get_by_role("tab", name=tab, exact=True).click()
-
-    def row(self, label: str) -> object:
-        """The inputs of a row with a label."""
-        rows = self.page.locator("label", has_text=label).locator("xpath=ancestor::*[.//input][1]")
-        return rows.first.locator("input:visible")
-
-    def set(self, label: str, value: object) -> None:
-        """Types a number into the field of a slider."""
-        field = self.row(label).last
-        field.fill(str(value))
-        field.press("Enter")
-
-    def value(self, label: str) -> float:
-        """Number in the field of a slider."""
-        return float(self.row(label).last.input_value())
-
-    def shows(self, words: str) -> None:
-        """Waits until the page shows words."""
-        self.page.get_by_text(words).first.wait_for()
-
-    def has(self, name: str) -> bool:
-        """True if there is a button."""
-        return self.page.get_by_role("button", name=name, exact=True).count() > 0
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ pytest.importorskip("viser", reason="the extra panel is not installed")
 import msgspec
 import viser
 import websockets
-from conftest import Tab, panel_process
 from dds import PATIENCE, Process, wait_for
 from lifecycle_msgs.msg import TransitionEvent
+from panel_bench import Tab, panel_process
 from websockets.datastructures import Headers
 from websockets.sync.client import connect
 

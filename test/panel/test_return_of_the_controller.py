@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
 pytest.importorskip("viser", reason="the extra panel is not installed")
 
-from conftest import PARAMETERS, Tab
 from dds import PATIENCE, Process, controller
+from panel_bench import PARAMETERS, Tab
 
 from rnea_control.client import Arm
 
