@@ -46,6 +46,7 @@ TIGHT = 0.03  # max_position_errors while the arm is measured, beyond the error 
 LONGEST_SAG = 0.03  # largest distance of a held joint from its desired position [rad] or [m]
 LONGEST_STOP = 5.0  # time limit for the arm to come to rest [s]
 LEAST_ROTOR = 1e-4  # armature that every controller takes [kg m^2] or [kg]
+TAKEN = 3.0  # time in which another rnea_tune is discovered [s]
 DISCOVERY = 5.0  # time limit for the discovery of the effort commands [s]
 AFTER = 0.15  # time after a motion for its last messages [s]
 RATES = 0.1, 0.5  # velocity and acceleration of the swing [rad/s], [rad/s^2]
@@ -108,12 +109,14 @@ class LiveArm:
     def _refuse_second(self) -> None:
         """Raises TrajectoryModeError if another rnea_tune runs: it would take the settings of this
         measurement for the old ones."""
-        own = f"rnea_tune_{os.getpid()}"
-        found = map(re.compile("rnea_tune_[0-9]+").match, self._link.names_of_nodes())
-        others = {match[0] for match in found if match} - {own}
-        if others:
+
+        def others() -> set[str]:
+            found = map(re.compile("rnea_tune_[0-9]+").match, self._link.names_of_nodes())
+            return {match[0] for match in found if match} - {f"rnea_tune_{os.getpid()}"}
+
+        if self._link.until(others, TAKEN):
             raise TrajectoryModeError(
-                f"another rnea_tune is running, {listed(sorted(others))}; wait for its end"
+                f"another rnea_tune is running, {listed(sorted(others()))}; wait for its end"
             )
 
     def prepare(self, joints: list[int]) -> None:
