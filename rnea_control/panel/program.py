@@ -130,12 +130,13 @@ def _show_arm(
     if arm is None:
         return ENDED
     _announce(server, options)
+    is_back = False
     while True:
         source = LiveSource(arm)
         page = Page(server, source, arm, not options.view, hold, controller, options.simple_shapes)
         try:
-            if hold.since is not None:
-                arm.emergency_stop(wait=False)
+            if is_back and not options.view:
+                hold.put_in_force(arm)  # the page before may have released it meanwhile
             if not _shown_until_back(page, source, running):
                 return ENDED
             print(f"rnea_panel: {controller} is back", flush=True)
@@ -147,7 +148,7 @@ def _show_arm(
                 arm.close()
         if new is None:
             return ENDED
-        old, arm = arm, new
+        old, arm, is_back = arm, new, True
         if hold.since is not None:
             arm.emergency_stop(wait=False)
         old.close()

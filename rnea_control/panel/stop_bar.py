@@ -40,6 +40,14 @@ class StopHold:
     """The emergency stop of this panel; it outlives a controller that ends and comes back."""
 
     since: float | None = None  # time of the press, by the steady clock; None if released [s]
+    words: str = ""  # answer to the newest request
+
+    def put_in_force(self, arm: Arm) -> None:
+        """Has a new connection hold the stop, or release what it holds."""
+        if self.since is None:
+            arm.release_emergency_stop()
+        else:
+            arm.emergency_stop(wait=False)
 
 
 class StopBar:
@@ -53,7 +61,6 @@ class StopBar:
 
     def __init__(self, gui: viser.GuiApi, arm: Arm | None, hold: StopHold) -> None:
         self._arm, self._hold = arm, hold
-        self._words = ""
         if arm is not None:
             self._add_stop(gui, arm)
         self._status = gui.add_html("")
@@ -74,17 +81,17 @@ class StopBar:
             try:
                 arm.emergency_stop(wait=False)
             except Exception as error:  # whatever it is, the user must know
-                self._words = f"STOP was not sent: {error}. Use the robot's own emergency stop"
+                self._hold.words = f"STOP was not sent: {error}. Use the robot's own emergency stop"
 
         stop.on_click(press)
         gui.add_command("STOP", description="Emergency stop", hotkey="escape").on_trigger(press)
 
         async def release(_: object) -> None:
-            self._hold.since, self._words = None, RELEASED
+            self._hold.since, self._hold.words = None, RELEASED
             try:
                 arm.release_emergency_stop()
             except Exception as error:
-                self._words = f"Release was not sent: {error}"
+                self._hold.words = f"Release was not sent: {error}"
 
         self._release = gui.add_button(
             "Release", icon=viser.Icon.LOCK_OPEN, disabled=True,
@@ -107,9 +114,9 @@ class StopBar:
         if request is None:
             return
         try:
-            self._words = f"{name}: {request()}"
+            self._hold.words = f"{name}: {request()}"
         except RneaControlError as error:
-            self._words = f"{name} was refused: {error}"
+            self._hold.words = f"{name} was refused: {error}"
 
     def show(self, moment: Moment, now: float) -> None:
         """Shows a moment; `now` is the steady clock [s]."""
@@ -137,7 +144,7 @@ class StopBar:
             lines.append(f"The newest joint state is {moment.age:.1f} s old.")
         _set(self._status, "".join(f"<div>{line}</div>" for line in lines))
         if self._arm is not None:
-            _set(self._answer, f"<div>{html.escape(self._words)}</div>")
+            _set(self._answer, f"<div>{html.escape(self._hold.words)}</div>")
             if self._release.disabled != (since is None):
                 self._release.disabled = since is None
 
