@@ -3,7 +3,6 @@ at which it holds the arm, and the goals sent to it."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 import time
@@ -326,8 +325,9 @@ class ControllerLink:
         """
         message = JointTrajectory(joint_names=list(self._joints))
         rows = profile.positions, profile.velocities, profile.accelerations
-        efforts = itertools.repeat(()) if profile.efforts is None else profile.efforts.tolist()
-        for moment, q, v, a, effort in zip(profile.times, *rows, efforts, strict=False):
+        count = len(profile.times)
+        efforts = [()] * count if profile.efforts is None else profile.efforts.tolist()
+        for moment, q, v, a, effort in zip(profile.times, *rows, efforts, strict=True):
             point = JointTrajectoryPoint(
                 positions=q.tolist(),
                 velocities=v.tolist(),

@@ -13,14 +13,13 @@ from rnea_control.client.controller_link import ControllerLink
 from rnea_control.control import Mode
 from rnea_control.control.mode import STREAMS
 from rnea_control.exceptions import NotThere, Refused, Stopped, plain
-from rnea_control.ros.conventions import NEWEST, SINGLE
+from rnea_control.ros.conventions import NEWEST, SINGLE, STREAM_REFUSAL
 
 DISCOVERY = 5.0  # time limit until the controller receives the topic [s]
 # Time after which targets must be followed: the controller reports refusals once a second [s].
 LONGEST_SILENCE = 2.5
 LONGEST_WORDS = 1000  # characters of a refusal
 TAKES_TARGETS = {mode.value for mode in STREAMS}
-REFUSAL = "stream refusal"  # key of the controller's report
 
 
 class TargetStream:
@@ -67,7 +66,7 @@ class TargetStream:
             if not link.until(self._publisher.get_subscription_count, DISCOVERY):
                 raise NotThere(f"{link.controller} does not receive {topic}")
             self._began_at, self._followed = time.monotonic(), False
-            self._refusal = self._report().get(REFUSAL, "")
+            self._refusal = self._report().get(STREAM_REFUSAL, "")
         self._check(now)
         self._sent_at = time.monotonic()
         message.header.stamp = self._node.get_clock().now().to_msg()
@@ -81,7 +80,7 @@ class TargetStream:
             raise (Stopped if self._followed else Refused)(f"{topic} is not followed: {state}")
         if not self._is_stream:
             return  # trajectories are not in the report, and end at rest
-        refusal = self._report().get(REFUSAL, "")
+        refusal = self._report().get(STREAM_REFUSAL, "")
         # A refusal of other messages may name this node as followed.
         own = f" of {self._node.get_fully_qualified_name()} are ignored"
         if refusal != self._refusal and own in refusal:

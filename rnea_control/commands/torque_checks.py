@@ -62,8 +62,8 @@ GRAVITY_DIFFERS = warning("gravity-differs",
 ROTOR_INERTIA = warning("rotor-inertia",
     "a joint has little inertia in the model and no `armature`: with the rotor of a real arm its "
     "torque would be too small",
-    "Set armature.<joint> to the rotor's inertia times the gear ratio squared, or "
-    "feedback_inertia.<joint> if the rotor is unknown")
+    "Set armature.<joint> to the rotor's inertia times the gear ratio squared, which rnea_tune "
+    "measures, or feedback_inertia.<joint>")
 # fmt: on
 
 SHORTEST = 1.0  # least time over which motion is judged; noise of the positions dominates below [s]

@@ -25,6 +25,7 @@ from rnea_control.parameters.table import LONGEST_DEAD_TIME
 CONTROLLER = "rnea_controller"
 LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
+LONGEST_END = 10.0  # time limit for the end of a process [s]
 BANDWIDTH = 20.0  # bandwidth of the critically damped feedback in all runs [rad/s]
 
 FOLLOWING = "moving"  # mode while the controller follows the trajectory
@@ -44,19 +45,33 @@ def controller(
     robot: DemoRobot, law: ControlLaw, rate: float, namespace: str
 ) -> Iterator[subprocess.Popen]:
     """Runs the executable `rnea_controller` for joint states at `rate` [Hz]; ends it by SIGINT."""
+    values = parameters(robot, law, rate)
+    with executable("rnea_control.node.executable", values, namespace) as process:
+        yield process
+
+
+@contextmanager
+def executable(
+    module: str, values: Mapping[str, object], namespace: str
+) -> Iterator[subprocess.Popen]:
+    """Runs an executable of this package; ends it by SIGINT.
+
+    Args:
+        module: module of the executable.
+        values: its parameters.
+        namespace: namespace of its node.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "parameters.yaml"
-        path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters(robot, law, rate)}}))
+        path.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(values)}}))
         options = ["--params-file", str(path), "-r", f"__ns:=/{namespace}", "--log-level", "error"]
-        with subprocess.Popen(
-            command("rnea_control.node.executable", "--ros-args", *options)
-        ) as process:
+        with subprocess.Popen(command(module, "--ros-args", *options)) as process:
             try:
                 yield process
             finally:
                 process.send_signal(signal.SIGINT)
                 try:
-                    process.wait(timeout=10.0)
+                    process.wait(timeout=LONGEST_END)
                 except subprocess.TimeoutExpired:
                     process.kill()
 

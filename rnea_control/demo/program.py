@@ -44,8 +44,8 @@ CONSOLE = Console()
 PICTURE = "rnea_demo.png"
 FILMS = (".gif", ".mp4")
 REMEDY = (
-    "Computed torque is as good as its model: set the rotor inertias by `armature`, or identify "
-    "masses, friction and rotors with rnea_identify (docs/identification.md)."
+    "Computed torque is as good as its model: find rotors and gains with rnea_tune "
+    "(docs/tune.md), and masses with rnea_identify (docs/identification.md)."
 )
 
 _EPILOG = f"""\

@@ -54,6 +54,19 @@ class DemoRobot:
     waypoints: list[Waypoint]
     parameters: dict[str, Any]  # parameters of the controller from config/; empty without a file
 
+    def simulation(self, rate: float) -> dict[str, Any]:
+        """Parameters of the simulated arm, with its states at `rate` [Hz]."""
+        joints = list(self.model.joint_names)
+        start = zip(joints, self.start.tolist(), strict=True)
+        locked = self.parameters.get("locked_positions", {})
+        return {
+            "robot_description": self.urdf,
+            "joints": joints,
+            "rate": rate,
+            **{f"initial_positions.{joint}": position for joint, position in start},
+            **{f"locked_positions.{joint}": position for joint, position in locked.items()},
+        }
+
 
 def known_robots() -> dict[str, Path]:
     """URDFs of this package and of example-robot-data by name. Names that occur twice are preceded

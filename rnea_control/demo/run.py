@@ -99,17 +99,7 @@ def run(
     Raises:
         RneaControlError: the controller did not start, or was stopped.
     """
-    joints = list(robot.model.joint_names)
-    start = zip(joints, robot.start.tolist(), strict=True)
-    locked = robot.parameters.get("locked_positions", {})
-    values = {
-        "robot_description": robot.urdf,
-        "joints": joints,
-        "rate": rate,
-        **{f"initial_positions.{joint}": position for joint, position in start},
-        **{f"locked_positions.{joint}": position for joint, position in locked.items()},
-        **case.errors,
-    }
+    values = {**robot.simulation(rate), **case.errors}
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=overrides)
     executor = SingleThreadedExecutor()

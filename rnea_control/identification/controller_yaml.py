@@ -18,6 +18,7 @@ from rnea_control.identification.identify import Identification
 from rnea_control.identification.payload import Payload
 from rnea_control.identification.tuning.proposal import Proposal, Values
 from rnea_control.parameters.parameter import JOINT
+from rnea_control.parameters.parameter_file import nested
 from rnea_control.parameters.table import ROWS
 
 # Longest time between points, [s]. A motion of 7 joints of half a minute then fits in one argument
@@ -119,17 +120,17 @@ def tuning_yaml(proposal: Proposal, robot: str, applied: Values | None = None) -
         f"Standard deviation of the dead time: {deviation:.2g} ms.",
     ]
     rows: dict[str, dict[str, bool]] = {}
-    content: dict[str, Any] = {}
-    for name, value in {**proposal.values(), **(applied or {})}.items():
+    values = {**proposal.values(), **(applied or {})}
+    for name in values:
         of_joint = next((one for one in proposal.joints if f".{one}" in name), "")
         row = name.replace(f".{of_joint}", f".{JOINT}") if of_joint else name
-        group = rows.setdefault(row.split(".")[0], {})
-        group[row] = True
-        *parents, last = [of_joint if part == JOINT else part for part in row.split(".")]
-        place = content
-        for part in parents:
-            place = place.setdefault(part, {})
-        place[last] = value if isinstance(value, bool) else significant(value)
+        rows.setdefault(row.split(".")[0], {})[row] = True
+    content = nested(
+        {
+            name: value if isinstance(value, bool) else significant(value)
+            for name, value in values.items()
+        }
+    )
     sections = [_section(group, {key: content[key]}) for key, group in rows.items()]
     return _parameter_file(header, *sections)
 

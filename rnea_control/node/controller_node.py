@@ -260,7 +260,7 @@ class ControllerNode(ArmNode, LifecycleNode):
             self.get_logger().warning(
                 f"the model has little inertia at {', '.join(light)} and no armature: feedback is "
                 "weak where the rotor has more. Give armature.<joint>, the rotor's inertia times "
-                "the gear ratio squared, or feedback_inertia.<joint> if that is not known"
+                "the gear ratio squared, which rnea_tune measures, or feedback_inertia.<joint>"
             )
 
     def _release(self) -> None:

@@ -18,6 +18,7 @@ from rnea_control.node.configured import NO_CLOCK, Configured
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
 from rnea_control.parameters.parameter import Parameters
+from rnea_control.ros.conventions import STOP_HOLDERS, STREAM_REFUSAL
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 
 LEVELS = {"error": ERROR, "warn": WARN}
@@ -168,7 +169,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
         "trajectories received": str(configured.trajectories.received),
         "mode": supervisor.mode.value,
         "reason": supervisor.reason,
-        "emergency stop held by": ", ".join(configured.stop_holders) or "none",
+        STOP_HOLDERS: ", ".join(configured.stop_holders) or "none",
         "sentinel": configured.sentinel.label or "none",
         "effort controller": str(configured.effort_controller),
     }
@@ -211,7 +212,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     stream = configured.stream_watch.intake
     values["stream targets taken"] = str(stream.taken)
     values["stream targets refused"] = str(stream.refused)
-    values["stream refusal"] = configured.stream_watch.refusal
+    values[STREAM_REFUSAL] = configured.stream_watch.refusal
     values["stream targets of another publisher"] = str(configured.stream_watch.foreign)
     values["commands not published"] = str(loop.arm_loop.unpublished)
     for number, sentence in enumerate(configured.model_watch.findings, 1):

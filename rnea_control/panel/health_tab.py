@@ -21,6 +21,7 @@ from rnea_control.panel.examination import OBSERVED, examine
 from rnea_control.panel.hypertext import Markup, block, colored, light, lines, put, table
 from rnea_control.panel.moment import Moment, Source
 from rnea_control.parameters.table import DIAGNOSTICS
+from rnea_control.ros.conventions import STOP_HOLDERS
 
 REDRAWN = 0.5  # period at which the tab is drawn [s]
 REREAD = 10.0  # period at which the thresholds are read [s]
@@ -57,10 +58,13 @@ COUNTERS = (
     "stream targets refused",
     "stream targets of another publisher",
 )
-HELD_BY = "emergency stop held by"
 # Values that should be exactly these.
-EXPECTED = {HELD_BY: "none", "check of the wires": "all is well", "publishers of joint_states": "1"}
-BAD = {HELD_BY: "error", "publishers of joint_states": "error"}  # light of another value; else warn
+EXPECTED = {
+    STOP_HOLDERS: "none",
+    "check of the wires": "all is well",
+    "publishers of joint_states": "1",
+}
+BAD = (STOP_HOLDERS, "publishers of joint_states")  # another value is an error, else a warning
 # Values without a judgment.
 SHOWN = ("effort controller", "sentinel", "delay of the torques", "largest position error")
 
@@ -149,7 +153,8 @@ class HealthTab:
         rows: list[tuple[object, ...]] = []
         for key, expected in EXPECTED.items():
             if key in values:
-                level = "ok" if values[key] == expected else BAD.get(key, "warn")
+                other = "error" if key in BAD else "warn"
+                level = "ok" if values[key] == expected else other
                 rows.append((light(level), key, values[key]))
         rows += [(light("unknown"), key, values[key]) for key in SHOWN if key in values]
         models = sorted(key for key in values if key.startswith("model "))

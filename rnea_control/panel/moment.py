@@ -14,7 +14,7 @@ from rnea_control.model import RobotModel
 
 @dataclass(frozen=True)
 class Moment:
-    """What the page shows of one moment; arrays in the order of the joints, NaN where a value is
+    """Content of the page at one moment; arrays in the order of the joints, NaN where a value is
     not known."""
 
     time: float  # of the measurement, by the clock of the hardware [s]

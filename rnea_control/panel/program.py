@@ -14,7 +14,7 @@ from rclpy.exceptions import NameValidationException
 from rclpy.utilities import remove_ros_args
 
 from rnea_control.client import Arm, NotThere
-from rnea_control.commands.options import positive
+from rnea_control.commands.options import full_name, positive
 from rnea_control.demo.robots import share_directory
 from rnea_control.exceptions import RneaControlError, UrdfFileError
 from rnea_control.panel.live_arm import LiveSource
@@ -71,7 +71,7 @@ def _options(given: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rnea_panel", description=__doc__)
     add = parser.add_argument
     # fmt: off
-    add("--controller", type=_full_name, default="/rnea_controller", metavar="NAME",
+    add("--controller", type=full_name, default="/rnea_controller", metavar="NAME",
         help="the controller's node, with its namespace; /rnea_controller by default")
     add("--view", action="store_true",
         help="only show: the page has no element that moves the arm or changes the controller")
@@ -96,10 +96,6 @@ def _options(given: Sequence[str]) -> argparse.Namespace:
     if options.recording and options.simulate is not None:
         parser.error("give one of --recording and --simulate")
     return options
-
-
-def _full_name(text: str) -> str:
-    return f"/{text.strip('/')}"
 
 
 def _port(text: str) -> int:

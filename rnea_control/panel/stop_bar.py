@@ -14,6 +14,7 @@ from rnea_control.control import Mode
 from rnea_control.exceptions import RneaControlError
 from rnea_control.panel.live_arm import GONE
 from rnea_control.panel.moment import Moment
+from rnea_control.ros.conventions import STOP_HOLDERS
 
 LONGEST_CONFIRMATION = 1.0  # time after which a stop that is not in force is a warning [s]
 GREEN, YELLOW, RED = "#2b8a3e", "#b07400", "#c92a2a"
@@ -27,7 +28,6 @@ COLORS = {
     Mode.POWERLESS.value: RED,
     GONE: RED,
 }
-HELD_BY = "emergency stop held by"  # key of the controller's report
 LARGE_STOP = (
     "<style>button:has(.icon-tabler-hand-stop){height:3.6em !important;font-size:1.2em;"
     "font-weight:bold}</style>"
@@ -127,7 +127,7 @@ class StopBar:
             f"border-radius:4px'>{html.escape(mode.replace('_', ' ') or 'unknown')}</b> "
             f"{html.escape(reason)}"
         ]
-        holders = moment.report.values.get(HELD_BY, "none")
+        holders = moment.report.values.get(STOP_HOLDERS, "none")
         since = self._hold.since
         if since is not None:
             lines.append("<b>This panel holds the emergency stop.</b>")

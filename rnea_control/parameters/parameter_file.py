@@ -33,6 +33,18 @@ def differing(values: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict
     }
 
 
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by full name, with dots between its parts, as nested mappings."""
+    content: dict[str, Any] = {}
+    for full_name, value in values.items():
+        *parents, last = full_name.split(".")
+        place = content
+        for part in parents:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return content
+
+
 def parameter_file(node: str, values: Mapping[str, Any], comment: str = "") -> str:
     """Parameter file of one node.
 
@@ -41,13 +53,7 @@ def parameter_file(node: str, values: Mapping[str, Any], comment: str = "") -> s
         values: values by full name, with dots between its parts.
         comment: comment at the beginning of the file.
     """
-    content: dict[str, Any] = {}
-    for full_name, value in values.items():
-        *parents, last = full_name.split(".")
-        place = content
-        for part in parents:
-            place = place.setdefault(part, {})
-        place[last] = value
+    content = nested(values)
     namespace, _, name = node.rpartition("/")
     section = {namespace or "/**": {name: {"ros__parameters": content}}}
     lines = "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines())

@@ -22,6 +22,9 @@ SINGLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Result of the goals of a controller whose process has ended.
 PROCESS_ENDED = "the controller's process has ended"
+# Keys of the controller's report on /diagnostics that other programs of this package read.
+STOP_HOLDERS = "emergency stop held by"
+STREAM_REFUSAL = "stream refusal"
 # Options of a node that has no services, and does not publish its log.
 QUIET: dict[str, Any] = {
     "enable_rosout": False,

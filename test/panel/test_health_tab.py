@@ -19,12 +19,13 @@ from rnea_control.exceptions import NotThere, Refused
 from rnea_control.loop.loop_records import BINS_PER_DECADE, NAMES, LoopStatistics
 from rnea_control.panel import latency
 from rnea_control.panel.examination import examine
-from rnea_control.panel.health_tab import GROWN, HELD_BY, MODES, Counters, HealthTab
+from rnea_control.panel.health_tab import GROWN, MODES, Counters, HealthTab
 from rnea_control.panel.hypertext import COLORS
+from rnea_control.ros.conventions import STOP_HOLDERS
 
 DOMAIN = 90
 VALUES = {
-    HELD_BY: "none",
+    STOP_HOLDERS: "none",
     "publishers of joint_states": "1",
     "states refused": "4",
     "check of the wires": "all is well",
@@ -54,14 +55,16 @@ def lights(content: str) -> dict[str, str]:
 def test_lights_follow_the_report() -> None:
     tab = shown(Report(0, "in control", VALUES, 0.5), ModeAndReason("holding", "at rest"))
     found = lights(tab.lights.content)
-    assert found[HELD_BY] == found["states refused"] == found["publishers of joint_states"] == "ok"
+    assert found[STOP_HOLDERS] == found["publishers of joint_states"] == "ok"
+    assert found["states refused"] == "ok"
     assert found["tick duration"] == "warn"
     assert "holding: at rest" in tab.state.content and "in control" in tab.state.content
-    values = {HELD_BY: f"/panel {OBSERVED}", "publishers of joint_states": "2", "model 1": OBSERVED}
+    values = {STOP_HOLDERS: f"/panel {OBSERVED}", "model 1": OBSERVED}
+    values |= {"publishers of joint_states": "2"}
     stopped = ModeAndReason("emergency_stop", "emergency stop")
     tab = shown(Report(2, "two publishers", values, 9.0), stopped)
     found = lights(tab.lights.content)
-    assert found[HELD_BY] == found["publishers of joint_states"] == "error"
+    assert found[STOP_HOLDERS] == found["publishers of joint_states"] == "error"
     assert found["the model does not fit"] == "warn"
     assert "no report for 9 s" in tab.state.content and COLORS["error"] in tab.state.content
     for content in (tab.lights.content, tab.values.content):

@@ -150,7 +150,7 @@ class Session:
                 self._estimates.append(experiment.measure(joint, now + share))
             except IdentificationError as error:
                 self._bar.end()
-                tell(f"left out: {error}")
+                tell(f"{model.joint_names[joint]} is left out: {error}")
         self._bar.end()
         if not self._estimates:
             raise IdentificationError("no joint was measured")
