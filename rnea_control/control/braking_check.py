@@ -11,6 +11,13 @@ the end. Two stops are judged:
 
 Each stop is tried with the control law in force and with the law that brakes after a fault. The
 gains of the latter are also the default gains of the sentinel.
+
+**Gains.** Torques are bounded, and so is their rate. Gains that are right for small errors may ask
+for more than that after a push: the torque comes too late, and the arm swings from limit to limit.
+So a push is simulated too: an arm that is held moves with a share of its velocity limits, all
+joints at once, in either direction. The arm must withstand at least a fifth of the push that it
+withstands with the gains of the law that brakes after a fault. By simulation of twenty-four arms
+this refuses bandwidths from 1.1 to 1.5 times the one that `rnea_tune` derives for a single joint.
 """
 
 from __future__ import annotations
@@ -46,6 +53,8 @@ from rnea_control.parameters.table import ROWS
 SHARES = 0.5, 0.25, 0.12, 0.06, 0.03  # parts of the velocity limits from which stops are tried
 ENOUGH = SHARES[0]  # share that needs no comparison with the values in force
 SETTLING = 0.3  # time that the arm must rest after a stop [s]
+LEAST_PUSH = 0.2  # least push, over that with the bracing gains
+HARD_PUSH = 0.25  # share of the velocity limits whose push needs no comparison
 INTEGRATION_STEP = 0.001  # longest step of the simulated arm [s]
 DEFAULT_PERIOD = 0.001  # period of the states while it is not known [s]
 
@@ -152,12 +161,38 @@ def stop_fault(candidate: Candidate, start: ArmState) -> str:
 def fault_at_speed(candidate: Candidate, now: ArmState, share: float) -> str:
     """Why an arm could not be braked from this share of the velocity limits, at the position of
     `now`, in words; empty if it could."""
-    model = candidate.model
+    moving = _at_speed(candidate.model, now, share)
+    return next(filter(None, (stop_fault(candidate, each) for each in moving)), "")
+
+
+def push_fault(candidate: Candidate, now: ArmState, share: float) -> str:
+    """Why an arm that is held at the position of `now` would not withstand a push to this share of
+    the velocity limits, in words; empty if it would."""
+    law = next(_laws(candidate))
+    pushed = _at_speed(candidate.model, now, share)
+    return next(filter(None, (_push_fault(law, each) for each in pushed)), "")
+
+
+def swinging(candidate: Candidate, now: ArmState) -> str:
+    """Why the gains are too high for an arm that is pushed, in words; empty if they are not."""
+    if not candidate.settings.control_law.follows_trajectories:
+        return ""
+    if not push_fault(candidate, now, HARD_PUSH):
+        return ""
+    braced = Candidate(candidate.model, candidate.settings.braced())
+    withstood = next((each for each in SHARES if not push_fault(braced, now, each)), 0.0)
+    least = min((each for each in SHARES if each >= LEAST_PUSH * withstood), default=0.0)
+    if withstood == 0.0 or not (fault := push_fault(candidate, now, least)):
+        return ""
+    return f"pushed to {least:g} of its velocity limits, the arm would swing: {fault}"
+
+
+def _at_speed(model: RobotModel, now: ArmState, share: float) -> Iterator[ArmState]:
+    """The position of `now`, with all joints at a share of their velocity limits in either
+    direction."""
     q = np.clip(now.position, model.lower, model.upper)
     for speed in (share * reference_speed(model), -share * reference_speed(model)):
-        if fault := stop_fault(candidate, now._replace(position=q, velocity=speed)):
-            return fault
-    return ""
+        yield now._replace(position=q, velocity=speed)
 
 
 def brakable_share(candidate: Candidate, now: ArmState) -> float:
@@ -174,6 +209,7 @@ class BrakingCheck:
         holds: True if the controller holds the arm, so that its present motion counts besides its
             position.
         compared: the name of `present` in a sentence.
+        judges_gains: True if gains that are in force already are judged too.
     """
 
     def __init__(
@@ -182,19 +218,22 @@ class BrakingCheck:
         now: ArmState,
         holds: bool,
         compared: str = "the values in force",
+        judges_gains: bool = False,
     ) -> None:
         self._present, self._now, self._holds = present, now, holds
-        self._compared = compared
+        self._compared, self._judges_gains = compared, judges_gains
 
     @classmethod
     def at_start(cls, given: Candidate, now: ArmState) -> BrakingCheck:
-        """Compares the values that a controller has started with and the default torque limits."""
+        """Compares the values that a controller has started with and the default torque limits, and
+        judges its gains."""
         model, settings = given
         default = np.full(model.nv, math.nan)
         safety = settings.safety or SafetySettings.none(model.nv)
         safety = replace(safety, effort_limit=default, torque_rate_limit=default)
         usual = replace(settings, safety=safety, effort_limit_scale=1.0)
-        return cls(Candidate(model, usual), now, True, "the default limits of the torques")
+        compared = "the default limits of the torques"
+        return cls(Candidate(model, usual), now, True, compared, judges_gains=True)
 
     @cached_property
     def _stops_now(self) -> bool:
@@ -205,9 +244,24 @@ class BrakingCheck:
         """The largest of `SHARES` from which the arm can be braked with the values in force."""
         return brakable_share(self._present, self._now)
 
+    @cached_property
+    def _swings(self) -> bool:
+        return bool(swinging(self._present, self._now))
+
     def objection(self, candidate: Candidate) -> str:
-        """Why the arm should not continue with other values, as it could not be braked so well;
-        empty if it could. Takes some 10 ms, or 100 ms before it objects."""
+        """Why the arm should not continue with other values, as it could not be braked so well, or
+        would swing after a push; empty if there is no reason. Takes some 50 ms, or up to half a
+        second before it objects."""
+        return self._braking_objection(candidate) or self._gains_objection(candidate)
+
+    def _gains_objection(self, candidate: Candidate) -> str:
+        if self._judges_gains:
+            return swinging(candidate, self._now)
+        if _same(candidate, self._present) or not (words := swinging(candidate, self._now)):
+            return ""
+        return "" if self._swings else words
+
+    def _braking_objection(self, candidate: Candidate) -> str:
         if _same(candidate, self._present):
             return ""
         fault = self._present_fault(candidate)
@@ -229,7 +283,9 @@ class BrakingCheck:
             return True
         if self._present_fault(candidate):
             return False
-        return self.share == 0.0 or not fault_at_speed(candidate, self._now, self.share)
+        if self.share > 0.0 and fault_at_speed(candidate, self._now, self.share):
+            return False
+        return not self._gains_objection(candidate)
 
     def allows_any_motion(self, candidate: Candidate) -> bool:
         """True if the arm can be braked from any of `SHARES`."""
@@ -276,30 +332,45 @@ def _laws(candidate: Candidate) -> Iterator[Candidate]:
 
 
 def _stop_fault(law: Candidate, start: ArmState) -> str:
+    fault, simulated = _simulated(law, start, start.velocity)
+    if fault:
+        return fault
+    share = np.abs(simulated[_VELOCITY]) / reference_speed(law.model)
+    j = int(np.argmax(share))
+    if share[j] > SLOW:
+        return f"{law.model.joint_names[j]} still moved at {share[j]:.2g} of its velocity limit"
+    return ""
+
+
+def _push_fault(law: Candidate, start: ArmState) -> str:
+    return _simulated(law, start, np.zeros(law.model.nv))[0]
+
+
+def _simulated(law: Candidate, start: ArmState, caught: FloatArray) -> tuple[str, Matrix]:
+    """The finding of the step about a simulated arm, in words, empty if there is none, and the arm
+    in the end. `caught`: velocities at which the controller believes to catch the arm, shape
+    (nv,)."""
     model = law.model
     controller = Controller(*law)
-    rows, position, velocity = controller.rows, start.position.copy(), start.velocity.copy()
+    rows, position = controller.rows, start.position.copy()
     controller.in_force = start.torque
     controller.start(0.0, position)
     rows.velocity_noise[:] = rows.residual_noise[:] = 0.0
-    controller.finish("", Act.IS_CAUGHT, state=(0.0, position, velocity))
+    controller.finish("", Act.IS_CAUGHT, state=(0.0, position, caught.copy()))
     controller.watch = motion_watch.FREE
     rows.braked_since = math.nan  # the bounds of a motion count, not the bounds of an arrest
     period = DEFAULT_PERIOD if math.isnan(start.period) else start.period
     delay = float(np.fmax(law.settings.dead_time, start.delay))
     simulated = np.zeros((_ROWS, model.nv))
-    simulated[_POSITION], simulated[_VELOCITY] = position, velocity
+    simulated[_POSITION], simulated[_VELOCITY] = position, start.velocity
     commands = np.tile(controller.in_force, (max(math.ceil(delay / period - 1e-6), 1), 1))
     code = address(step.step_once) or 0
     found = _simulate_stop(code, controller.arrays, simulated, commands, period)
     if found >= step.BAD_STATE or not np.isfinite(simulated).all():
-        return "the arm did not come to rest"
-    if found != layout.UNDER_WAY:
-        count, findings = int(controller.arm.findings), controller.arrays.findings
-        text = ending(model, findings[(count - 1) % layout.MOST_FINDINGS], None).text
-        return text.partition(";")[0].partition(":")[0]  # the causes that follow apply to real arms
-    share = np.abs(simulated[_VELOCITY]) / reference_speed(model)
-    j = int(np.argmax(share))
-    if share[j] > SLOW:
-        return f"{model.joint_names[j]} still moved at {share[j]:.2g} of its velocity limit"
-    return ""
+        return "the arm did not come to rest", simulated
+    if found == layout.UNDER_WAY:
+        return "", simulated
+    count, findings = int(controller.arm.findings), controller.arrays.findings
+    text = ending(model, findings[(count - 1) % layout.MOST_FINDINGS], None).text
+    # The causes that follow apply to real arms.
+    return text.partition(";")[0].partition(":")[0], simulated

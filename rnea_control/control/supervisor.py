@@ -54,14 +54,15 @@ class Supervisor(Machine):
         verdict: result of the last check of the wires; None before the first check.
         checked_cause: likely cause of that result; empty if there is none, or while it is not
             known.
-        weak_braking: why the arm can hardly be braked with the values of the start; empty if it
-            can, or before that is judged.
+        weak_braking: why the arm can be braked less well than usual with the values of the start,
+            or would swing after a push; empty if there is no such reason, or before that is judged.
     """
 
     _check: ActivationCheck  # set in mode checking
     verdict: Verdict | None = None
     checked_cause = weak_braking = ""
     _braking_is_judged = False
+    _is_brakable = True
     _judged_delays: observer_margin.Delays | None = (
         None  # delays that the robustness was judged for
     )
@@ -380,7 +381,7 @@ class Supervisor(Machine):
 
     def judge_braking_again(self) -> None:
         """Discards the judgement of braking, as the arm or the values for braking have changed."""
-        self._braking_is_judged, self.weak_braking = False, ""
+        self._braking_is_judged, self.weak_braking, self._is_brakable = False, "", True
         self._judged_delays = None
 
     def answer_gap(self, t: float, tau: FloatArray) -> bool:
@@ -534,8 +535,9 @@ class Supervisor(Machine):
 
     def weak_brakes(self, reason: str, hardly: bool) -> None:
         """Takes the finding that the arm can be braked less well than usual with the values in
-        force. If it can `hardly` be braked at all, it is held, and trajectories are rejected."""
-        self.weak_braking = reason
+        force, or would swing after a push. If it can `hardly` be braked at all, it is held, and
+        trajectories are rejected."""
+        self.weak_braking, self._is_brakable = reason, not hardly
         if hardly:
             q, v = self.controller.last_state
             self.fail(reason, self.controller.time, q.copy(), v.copy())
@@ -547,7 +549,8 @@ class Supervisor(Machine):
             if self.mode is Mode.POWERLESS:
                 raise ControllerError(mode.REFUSALS[self.mode].format(reason=self.reason))
             return f"no fault to reset: the controller is {self.mode.value}"
-        if self.mode in mode.HAS_ARM and (objection := self._objection() or self.weak_braking):
+        unbrakable = "" if self._is_brakable else self.weak_braking
+        if self.mode in mode.HAS_ARM and (objection := self._objection() or unbrakable):
             raise ControllerError(objection)
         del self._latched[Mode.FAULT]
         self._law_failed = False

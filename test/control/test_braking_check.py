@@ -12,7 +12,13 @@ from robots import panda
 from supervised_arm import SupervisedArm
 
 from rnea_control.control import ControllerSettings, Gains, Mode
-from rnea_control.control.braking_check import SHARES, BrakingCheck, Candidate, stop_fault
+from rnea_control.control.braking_check import (
+    SHARES,
+    BrakingCheck,
+    Candidate,
+    stop_fault,
+    swinging,
+)
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.model import RobotModel
 
@@ -124,6 +130,67 @@ def test_start_with_default_limits_is_not_simulated() -> None:
     arm = SupervisedArm(model=panda(), q=HOME).activate()
     check, given = arm.supervisor.braking_to_judge()
     assert check.objection(given) == "" and isinstance(check, BrakingCheck)
+
+
+def with_bandwidth(settings: ControllerSettings, w: float, **changes) -> ControllerSettings:
+    """The settings with critically damped gains for this bandwidth, [rad/s]."""
+    return replace(settings, gains=Gains.uniform(len(settings.gains.p), w**2, 2.0 * w), **changes)
+
+
+def test_gains_are_refused_with_which_a_pushed_arm_swings(resting: SupervisedArm) -> None:
+    """By a real push: an arm that moves at these shares of its velocity limits for no reason."""
+    model, settings = resting.controller.model, resting.controller.settings
+    for w, withstands in ((20.0, 0.25), (50.0, 0.25), (90.0, 0.12), (140.0, 0.03), (160.0, 0.03)):
+        words = objection(resting, with_bandwidth(settings, w), model)
+        assert (words == "") == (w < 100.0), words
+        for share in (withstands, 0.12, 0.25):
+            arm = SupervisedArm(model=panda(), q=HOME).activate()
+            arm.supervisor.change(model, with_bandwidth(settings, w))
+            arm.run(0.05).plant.v[:] = share * model.velocity_limit
+            arm.run(1.0)
+            assert (arm.mode is Mode.HOLDING and arm.speed < 0.01) == (
+                share <= withstands or not words
+            )
+    assert "pushed to 0.12 of its velocity limits, the arm would swing: panda_joint" in words
+
+
+def test_bandwidth_that_a_push_allows_falls_with_the_delay(resting: SupervisedArm) -> None:
+    now, given = resting.supervisor._arm_state, resting.supervisor._in_force
+
+    def largest(**changes) -> float:
+        settings = with_limits(given.settings, **changes)
+        tried = (Candidate(given.model, with_bandwidth(settings, w)) for w in (120.0, 90.0, 70.0))
+        allowed = (each for each in tried if not swinging(each, now))
+        return float(next(allowed).settings.gains.d[0]) / 2.0
+
+    assert largest() == 90.0
+    assert largest(dead_time=0.004) < 90.0
+
+
+def test_gains_that_swing_already_may_change(resting: SupervisedArm) -> None:
+    model, settings = resting.controller.model, resting.controller.settings
+    arm = SupervisedArm(model=panda(), q=HOME).activate()
+    arm.supervisor.change(model, with_bandwidth(settings, 140.0))
+    assert objection(arm, with_bandwidth(settings, 150.0), model) == ""
+    assert objection(arm, with_bandwidth(settings, 30.0), model) == ""
+
+
+def test_start_with_gains_that_swing_is_a_warning(resting: SupervisedArm) -> None:
+    arm = SupervisedArm(model=panda(), q=HOME).activate()
+    arm.supervisor.change(arm.controller.model, with_bandwidth(arm.controller.settings, 140.0))
+    arm.supervisor.judge_braking_again()
+    check, given = arm.supervisor.braking_to_judge()
+    words = check.objection(given)
+    assert words.startswith("pushed to ")
+    assert check.allows_any_motion(given)
+    arm.supervisor.weak_brakes(words, hardly=False)
+    assert arm.run(0.1).mode is Mode.HOLDING
+    assert arm.supervisor.weak_braking == words
+    position, velocity = arm.plant.q.copy(), arm.plant.v.copy()
+    arm.supervisor.fail("for a reason of its own", arm.controller.time, position, velocity)
+    assert arm.run(0.1).mode is Mode.FAULT
+    arm.supervisor.reset_fault()  # the warning is no reason to refuse it
+    assert arm.run(0.1).mode is Mode.HOLDING
 
 
 def random_change(rng: np.random.Generator, arm: SupervisedArm) -> Candidate:
