@@ -19,6 +19,10 @@ def _watch(old: str, new: str) -> Mutant:
     return Mutant("rnea_control.control.motion_watch", old, new)
 
 
+def _payload(old: str, new: str) -> Mutant:
+    return Mutant("rnea_control.control.untold_payload", old, new)
+
+
 def _arrest(old: str, new: str) -> Mutant:
     return Mutant("rnea_control.control.arrest", old, new)
 
@@ -101,6 +105,20 @@ MUTANTS = {
         "if False:\n            return layout.COLLIDED",
     ),
     "collision on one side": _watch("if abs(residual) > bound:\n", "if residual > bound:\n"),
+    # A payload that was not told.
+    "nothing is explained by a payload": _watch("and settings.untold_payload > 0.0", "and False"),
+    "a payload explains all": _watch(
+        "return min(max(state.residual[j], min(weight, 0.0)), max(weight, 0.0))",
+        "return state.residual[j]",
+    ),
+    "what is explained stays": _watch("    state.untold_weight[:] = 0.0\n", ""),
+    "a bound is told that does not hold": _watch("bound + abs(explained))", "bound)"),
+    "a payload of any mass": _payload(", settings.untold_payload)", ", 1e9)"),
+    "a payload that pushes upward": _payload(
+        "max(explained / squares, 0.0)", "explained / squares"
+    ),
+    "always the largest payload": _payload("mass = min(", "mass = max("),
+    "weight upward": _payload("scale(-1.0,", "scale(1.0,"),
     "contact of a guided arm": _watch("== FREE and not pushed", "== FREE"),
     "contact of a stopped arm": _watch("arm.watch == FREE and not pushed", "not pushed"),
     "external torque of one state": _watch(

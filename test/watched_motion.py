@@ -46,7 +46,7 @@ class WatchedMotion:
         law: of the controller.
         h: period of the states [s].
         model: the robot.
-        safety: other bounds.
+        safety: other bounds; by default no payload is allowed for that was not told.
 
     Attributes:
         q, v: the state of the arm, shape (nv,).
@@ -61,7 +61,7 @@ class WatchedMotion:
         model: RobotModel = ARM,
         **safety: object,
     ) -> None:
-        limits = replace(default_safety(model), **safety)
+        limits = replace(default_safety(model), **({"untold_payload": 0.0} | safety))
         settings = ControllerSettings(Gains.uniform(model.nv, 0.0, 0.0), law, safety=limits)
         self.controller = Controller(model, settings)
         self.arm, self.rows = self.controller.arm, self.controller.rows

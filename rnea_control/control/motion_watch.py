@@ -13,6 +13,9 @@ joint's velocity or effort limit:
    began to slide that way, so that friction is excluded, up to half of the effort limit.
 7. **External torque**, in any direction, beyond the threshold of a joint.
 
+Where a payload that was not told explains a part of the external torques (untold_payload.py), the
+bounds 4 to 6 are for the rest.
+
 While a law of task space is in force, the tip yields to a push: bound 4 leaves room for the largest
 wrench of `task_max_force`, and the bounds 3, 5 and 6 do not apply.
 
@@ -33,6 +36,7 @@ from rnea_control.control import (
     momentum_observer,
     task_space,
     unrest,
+    untold_payload,
 )
 from rnea_control.control.feedback import shortest_way
 from rnea_control.control.laws import uses_model, yields, yields_at_tip
@@ -191,11 +195,26 @@ def _unmodeled(settings: Settings, state: State) -> int:
 
 
 @inlined
+def _explained(state: State, j: int) -> float:
+    """Part of the residual of joint j that a payload explains, [Nm] or [N]."""
+    weight = state.untold_weight[j]
+    return min(max(state.residual[j], min(weight, 0.0)), max(weight, 0.0))
+
+
+@inlined
 def _surely(state: State, j: int) -> float:
-    """Residual of joint j beyond its noise, [Nm] or [N]."""
-    residual, noise = state.residual[j], state.residual_noise[j]
+    """Residual of joint j beyond what a payload explains and its noise, [Nm] or [N]."""
+    residual, noise = state.residual[j] - _explained(state, j), state.residual_noise[j]
     margin = 0.0 if math.isnan(noise) else RESIDUAL_MARGIN * noise
     return math.copysign(max(abs(residual) - margin, 0.0), residual)
+
+
+@inlined
+def _note_torque(state: State, j: int, residual: float, bound: float) -> None:
+    """Writes the external torque of joint j; `residual`: what of it is beyond the bound, without
+    what a payload explains."""
+    explained = _explained(state, j)
+    _note(state, j, residual + explained, bound + abs(explained))
 
 
 @inlined
@@ -215,7 +234,7 @@ def _driven(settings: Settings, state: State, pushed: bool) -> int:
             bound += task_space.torque_of_largest_wrench(settings, state, j)
         moves = abs(velocity) > MOVING * settings.reference_speed[j]
         if moves and part > 0.0 and abs(residual) > bound:
-            _note(state, j, residual, bound)
+            _note_torque(state, j, residual, bound)
             return layout.DRIVEN
     if not pushed and power > settings.max_driving_power:
         _note(state, strongest, power, settings.max_driving_power)
@@ -233,7 +252,7 @@ def _touched(settings: Settings, state: State) -> int:
         if state.sliding_for[j] <= SETTLING:
             against, grown = against / UNSETTLED, bound
         if against > bound and grown >= GROWTH * bound:
-            _note(state, j, residual, bound)
+            _note_torque(state, j, residual, bound)
             return layout.BLOCKED
         residual, bound = state.residual[j], settings.max_external_torque[j]
         if abs(residual) > bound:
@@ -243,17 +262,28 @@ def _touched(settings: Settings, state: State) -> int:
 
 
 @inlined
-def _violated(arm: Arm, settings: Settings, state: State) -> int:
+def _acted_on(arm: Arm, settings: Settings, state: State) -> int:
+    """The first bound of external torques that is violated, as a kind of finding."""
+    pushed = yields(settings, state)
+    found = _driven(settings, state, pushed)
+    if found == layout.UNDER_WAY and arm.watch == FREE and not pushed:
+        found = _touched(settings, state)
+    return found
+
+
+@inlined
+def _violated(arm: Arm, settings: Settings, state: State, q: Vector) -> int:
     """The first bound that is violated, as a kind of finding."""
     if _contradicted(state):
         return layout.CONTRADICTED
     found = _unmodeled(settings, state)
     if found != layout.UNDER_WAY or not uses_model(settings, state):
         return found
-    pushed = yields(settings, state)
-    found = _driven(settings, state, pushed)
-    if found == layout.UNDER_WAY and arm.watch == FREE and not pushed:
-        found = _touched(settings, state)
+    state.untold_weight[:] = 0.0
+    found = _acted_on(arm, settings, state)
+    if found != layout.UNDER_WAY and settings.untold_payload > 0.0:
+        untold_payload.explain(robot_of(arm, state.shape[1]), settings, state, q)
+        found = _acted_on(arm, settings, state)
     suspected, arm.suspected = arm.suspected, found != layout.UNDER_WAY
     return found if suspected else layout.UNDER_WAY
 
@@ -284,7 +314,7 @@ def watch(arm: Arm, settings: Settings, state: State, t: float, q: Vector, v: Ve
     if not math.isnan(state.braked_since):
         helps = arrest.helps(settings, state, t)
         return layout.UNDER_WAY if helps else layout.LET_GO
-    found = _violated(arm, settings, state)
+    found = _violated(arm, settings, state, q)
     if found not in (layout.UNDER_WAY, layout.BLOCKED):
         arrest.begin(settings, state, t)
         if arm.watch == STOPPED:

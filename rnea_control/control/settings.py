@@ -22,10 +22,10 @@ from rnea_control.control.laws import JOINT_LAWS, OWN_LAWS, TASK_LAWS, ControlLa
 from rnea_control.control.motion import Tolerances, end_slack
 from rnea_control.control.own_law import OwnLaw
 from rnea_control.control.references import Reference
-from rnea_control.dynamics import Workspace, crba, gravity
+from rnea_control.dynamics import Workspace, crba, gravity, jacobian
 from rnea_control.exceptions import ControllerError, ParameterError, listed, quoted
 from rnea_control.model import RobotModel
-from rnea_control.model.bodies import LINK_BODY
+from rnea_control.model.bodies import LINK_BODY, LINK_COLUMNS
 from rnea_control.parameters.parameter import JOINT, Parameter
 from rnea_control.parameters.settings import Settings, row
 from rnea_control.parameters.table import OBSERVER, ROBOT, ROWS
@@ -44,6 +44,8 @@ STREAM_SHARE = 0.9  # velocity limit of a stream, which the arm may overshoot, p
 RISE_TIME = 0.2  # shortest time in which a stream reaches the largest velocity [s]
 EFFORT_SHARE = 0.9  # part of the effort limit for the default acceleration of a stream
 LEAST_EFFORT_SHARE = 0.1  # the same, of a joint that needs it for gravity, at least
+PAYLOAD_SHARE = 0.3  # default of motion_bounds.untold_payload, as a part of an effort limit
+PAYLOAD_POSTURES = 32  # random postures for which the torque of a payload is computed
 STREAM_POSTURES = 16  # random postures for which that default is computed
 UNLIMITED_SPEED = 10.0  # default of a missing velocity limit [rad/s]
 UNLIMITED_SLIDING_SPEED = 2.0  # default of a missing velocity limit of a prismatic joint [m/s]
@@ -77,6 +79,35 @@ def allowed_acceleration(model: RobotModel, limit: FloatArray) -> FloatArray:
         left = np.maximum(left, LEAST_EFFORT_SHARE * limit)
         allowed = np.minimum(allowed, left / np.maximum(inertia, np.finfo(float).tiny))
     return allowed
+
+
+def weight_per_mass(model: RobotModel, link: str) -> FloatArray:
+    """Largest torques by the weight of a mass of 1 kg at a link, shape (nv,), [Nm/kg] or [N/kg];
+    estimated from random postures."""
+    rng, workspace = np.random.default_rng(0), Workspace(model)
+    low, high = np.maximum(model.lower, -math.pi), np.minimum(model.upper, math.pi)
+    jacobian_matrix, most = np.zeros((6, model.nv)), np.zeros(model.nv)
+    for _ in range(PAYLOAD_POSTURES):
+        J = jacobian(model, workspace, rng.uniform(low, high), link, jacobian_matrix)
+        most = np.maximum(most, np.abs(model.gravity @ J[:3]))
+    return most
+
+
+def outermost_link(model: RobotModel, link: str) -> str:
+    """The link that is furthest from the joint which moves `link`, of all that it moves with it."""
+    body = model.links[model.link_names.index(link), LINK_BODY]
+    distance = np.linalg.norm(model.links[:, LINK_COLUMNS - 3 :], axis=1)
+    fixed = np.where(model.links[:, LINK_BODY] == body, distance, -1.0)
+    return model.link_names[int(np.argmax(fixed))]
+
+
+def usual_payload(weight_per_mass: FloatArray, effort_limit: FloatArray) -> float:
+    """Mass whose weight takes a part of the effort limit of the joint with the longest lever, [kg];
+    0 where there is no weight or no limit. Close to the payload that makers of arms rate."""
+    j = int(np.argmax(weight_per_mass))
+    if not (weight_per_mass[j] > 0.0 and math.isfinite(effort_limit[j])):
+        return 0.0
+    return float(PAYLOAD_SHARE * effort_limit[j] / weight_per_mass[j])
 
 
 @dataclass(frozen=True)
@@ -164,6 +195,7 @@ class SafetySettings(Settings):
     max_driving_torque: float = row("motion_bounds.driving_torque", math.inf)
     max_driving_power: float = row("motion_bounds.driving_power", math.inf)
     max_contact_torque: float = row("motion_bounds.contact_torque", math.inf)
+    untold_payload: float = row("motion_bounds.untold_payload", 0.0)
     detects_collisions: bool = row("collision_detection.enable", False)
     observer_gain: float = row("collision_detection.gain", 25.0)
     collision_threshold: FloatArray | None = row("collision_detection.threshold.<joint>", None)
@@ -305,8 +337,6 @@ class ControllerSettings(Settings):
         rows.state_velocity_limit = model.velocity_limit
         self._fill_bounds(rows, model, limit)
         self._fill_stream(rows, model, limit)
-        most = rows.max_disturbance
-        most[:] = np.where(np.isnan(most), DEFAULT_DISTURBANCE_SHARE * rows.effort_limit, most)
         rows.continuous = model.continuous
         rows.joint_law, rows.check_jumps = self.control_law, safety.check_jumps
         rows.task_law = self.task_law
@@ -327,6 +357,15 @@ class ControllerSettings(Settings):
                 f"task.box is {rows.task_box.tolist()}; each of the three lower bounds must be "
                 "below its upper bound"
             )
+        load_link = self.tip or outermost_link(model, tip)
+        rows.payload_link = model.link_names.index(load_link)
+        per_kg = weight_per_mass(model, load_link)
+        if math.isnan(rows.untold_payload):
+            rows.untold_payload = usual_payload(per_kg, rows.effort_limit)
+        weight = rows.untold_payload * per_kg
+        usual = np.maximum(DEFAULT_DISTURBANCE_SHARE * rows.effort_limit, weight)
+        most = rows.max_disturbance
+        most[:] = np.where(np.isnan(most), np.minimum(usual, rows.effort_limit), most)
         if self.friction_compensation:
             rows.friction = model.friction_parameters
         return rows

@@ -195,16 +195,21 @@ def forward_kinematics_kernel(
 
 
 @inlined
+def _linear_velocity(bodies: Matrix, i: int, z: Vector3, lever: Vector3) -> Vector3:
+    """Linear velocity of a point by joint i at unit speed. Arguments: see `_fill_column`."""
+    turning = vectors.scale(bodies[i, S_ANGULAR], cross(z, lever))
+    return add(turning, vectors.scale(bodies[i, S_LINEAR], z))
+
+
+@inlined
 def _fill_column(bodies: Matrix, i: int, z: Vector3, lever: Vector3, J: Matrix) -> None:
     """Adds the part of joint i to its column of J. `z`: its axis; `lever`: way from a point of the
     axis to the origin of the link's frame."""
-    S_angular, S_linear = bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
-    turning = vectors.scale(S_angular, cross(z, lever))
-    linear = add(turning, vectors.scale(S_linear, z))
+    linear = _linear_velocity(bodies, i, z, lever)
     ratio, column = bodies[i, RATIO], body.velocity_index(bodies, i)
     for k in range(3):
         J[k, column] += ratio * linear[k]
-        J[3 + k, column] += ratio * S_angular * z[k]
+        J[3 + k, column] += ratio * bodies[i, S_ANGULAR] * z[k]
 
 
 @inlined
@@ -218,6 +223,22 @@ def jacobian_after_poses(
     while i != 0:
         R, p = spatial.pose_at(memory, i, body.POSE)
         _fill_column(bodies, i, vectors.z_axis(R), subtract(p_L, p), J)
+        i = body.parent(bodies, i)
+
+
+@inlined
+def force_torques_after_poses(
+    bodies: Matrix, links: Matrix, memory: Matrix, link: int, force: Vector3, tau: Vector
+) -> None:
+    """Fills `tau`, shape (nv,), with the torques of a force on the origin of a link's frame,
+    expressed in the root link's frame, from the poses of `pose_pass`."""
+    _, p_L = link_pose(links, memory, link)
+    tau[:] = 0.0
+    i = body.link_body(links, link)
+    while i != 0:
+        R, p = spatial.pose_at(memory, i, body.POSE)
+        linear = _linear_velocity(bodies, i, vectors.z_axis(R), subtract(p_L, p))
+        tau[body.velocity_index(bodies, i)] += bodies[i, RATIO] * vectors.dot(linear, force)
         i = body.parent(bodies, i)
 
 

@@ -114,6 +114,12 @@ LIMITS = (
         "fraction of a joint's effort limit; a growing external torque against the motion beyond "
         "it ends the motion: the arm brakes and holds", above=0.0,
         special=(0.0, "no bound", INF)),
+    tuned("motion_bounds.untold_payload", float, DEFAULT,
+        "mass that may appear untold at task.tip, else at the outermost link; its weight does not "
+        "count for the bounds of torque and power", "kg",
+        at_least=0.0, special=(
+            DEFAULT, "0.3 of the effort limit of the joint with the longest lever", NAN
+        )),
 )
 
 FEEDBACK = (

@@ -160,7 +160,7 @@ def test_right_arm_is_not_called_wrong(right: dict) -> None:
 
 @pytest.mark.parametrize(
     ("force", "moving"),
-    [((60.0, 0.0, 0.0), False), ((0.0, 80.0, 0.0), True), ((0.0, 0.0, -60.0), True)],
+    [((60.0, 0.0, 0.0), False), ((0.0, 80.0, 0.0), True), ((0.0, 0.0, -100.0), True)],
     ids=["forward, at rest", "aside, in motion", "down, in motion"],
 )
 def test_push_from_outside_is_no_wrong_wire(force, moving: bool) -> None:
@@ -169,7 +169,7 @@ def test_push_from_outside_is_no_wrong_wire(force, moving: bool) -> None:
 
 
 def test_without_the_comparison_with_pushes_one_is_called_a_wrong_wire(monkeypatch) -> None:
-    arm = pushed((0.0, 0.0, -60.0), moving=True)
+    arm = pushed((0.0, 0.0, -100.0), moving=True)
     monkeypatch.setattr(miswiring, "_push_score", lambda *_: math.inf)
     assert explain(arm.model, arm.answer()).kind == "sign"
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from controllers import JOINT_SPACE
-from robots import LIMIT, two_link_arm
+from default_safety import default_safety
+from robots import LIMIT, example_robot, joint, link, load_quietly, two_link_arm
 from watched_motion import EFFORT, ELBOW, SHOULDER, SPEED, WatchedMotion, at_elbow
 
-from rnea_control.control import ControlLaw, layout
+from rnea_control.control import ControlLaw, ControllerSettings, Gains, layout
 from rnea_control.control.motion_watch import FREE, STOPPED, UNWATCHED
 from rnea_control.control.references import Reference
+from rnea_control.dynamics import Workspace, jacobian
 from rnea_control.model import RobotModel
 
 FOLLOWING = [law for law in JOINT_SPACE if law.follows_trajectories]
@@ -175,6 +179,72 @@ def test_power_that_all_joints_together_are_driven_with() -> None:
     found = arm.run(0.2, 1.8 * both, torque)  # 54 W
     assert found.kind == layout.POWERED and found.joint == ELBOW  # most of it is there
     assert found.bound == pytest.approx(48.0) and 48.0 < found.value < 54.0
+
+
+# A payload that was not told.
+
+
+TOOL = link("tool") + joint("flange", "lower", "tool", "fixed", xyz=(0.3, 0, 0))
+WITH_TOOL = RobotModel.from_urdf_string(two_link_arm().replace("</robot>", f"{TOOL}</robot>"))
+
+
+def weight(arm: WatchedMotion, mass: float) -> np.ndarray:
+    """Torques on the joints by the weight of a mass at the outermost link."""
+    model = arm.controller.model
+    link = model.link_names[int(arm.settings[0].payload_link)]
+    J = jacobian(model, Workspace(model), arm.q, link, np.zeros((6, 2)))
+    return mass * (model.gravity @ J[:3])
+
+
+def test_weight_of_a_payload_that_is_allowed_for_drives_nothing() -> None:
+    """In the direction of the weight; the other way it is an external torque like others."""
+    for payload, factor, kind in (
+        (6.0, 1.0, FOUND_NOTHING),
+        (6.0, -1.0, layout.DRIVEN),
+        (0.0, 1.0, layout.DRIVEN),
+        (1.0, 1.0, layout.DRIVEN),
+    ):
+        arm = WatchedMotion(model=WITH_TOOL, untold_payload=payload, max_driving_power=math.inf)
+        load = factor * weight(arm, 6.0)
+        assert np.abs(load).max() > 0.3 * EFFORT
+        found = arm.run(0.2, 0.25 * np.sign(load), lambda t, f=factor, a=arm: f * weight(a, 6.0))
+        assert found.kind == kind
+    explained = abs(weight(arm, 1.0)[found.joint])
+    assert found.bound == pytest.approx(0.25 * EFFORT + explained, rel=0.02)
+    assert found.bound < abs(found.value) < 0.4 * EFFORT
+
+
+def test_payload_is_no_obstacle() -> None:
+    """It takes the lower arm by surprise while that rises."""
+    for payload, kind in ((6.0, FOUND_NOTHING), (0.0, layout.BLOCKED)):
+        arm = WatchedMotion(model=WITH_TOOL, untold_payload=payload)
+        load = weight(arm, 6.0)
+        assert arm.run(0.3, -0.25 * np.sign(load)).kind == FOUND_NOTHING
+        falls = lambda t, a=arm: weight(a, 6.0)  # noqa: E731
+        assert arm.run(0.2, -0.25 * np.sign(load), falls).kind == kind
+
+
+def test_power_of_a_payload_that_is_allowed_for_does_not_count() -> None:
+    for payload, kind in ((2.0, FOUND_NOTHING), (0.0, layout.POWERED)):
+        arm = WatchedMotion(model=WITH_TOOL, untold_payload=payload)
+        falls = lambda t, a=arm: weight(a, 2.0)  # noqa: E731
+        assert arm.run(0.2, 4.0 * np.sign(weight(arm, 1.0)), falls).kind == kind
+
+
+def test_payload_explains_no_torque_of_a_single_joint() -> None:
+    """The other joint would feel it too; it is not said to be driven itself."""
+    arm = WatchedMotion(model=WITH_TOOL, untold_payload=1.0)
+    found = arm.run(0.2, at_elbow(0.4), at_elbow(0.5 * EFFORT))
+    assert found.kind == layout.DRIVEN and found.joint == ELBOW
+
+
+def test_default_payload_is_about_what_makers_rate() -> None:
+    for robot, rated in (("panda", 3.0), ("ur5_robot", 5.0), ("ur10_robot", 10.0), ("kinova", 2.6)):
+        model = load_quietly(example_robot(robot))
+        settings = ControllerSettings(
+            Gains.uniform(model.nv, 0.0, 0.0), safety=default_safety(model)
+        )
+        assert settings.rows(model).untold_payload == pytest.approx(rated, rel=0.3)
 
 
 def test_torque_against_the_motion_takes_power_off() -> None:

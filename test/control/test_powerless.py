@@ -30,10 +30,10 @@ class WiredArm(SupervisedArm):
         self.tau = sent
 
 
-def in_mode(mode: Mode) -> SupervisedArm:
+def in_mode(mode: Mode, **safety) -> SupervisedArm:
     """An arm in a mode that has a way into powerless."""
     supervision = {"activation_check": "refuse"} if mode is Mode.CHECKING else {}
-    arm = StreamedArm(supervision=supervision)
+    arm = StreamedArm(supervision=supervision, **safety)
     if mode is Mode.INACTIVE:
         return arm
     arm.supervisor.activate()
@@ -243,7 +243,7 @@ def test_likely_cause_comes_before_what_was_seen() -> None:
 
 
 def test_cause_of_a_fault_stays_in_its_reason_until_it_is_reset() -> None:
-    arm = in_mode(Mode.MOVING)
+    arm = in_mode(Mode.MOVING, untold_payload=0.0)
     arm.plant.push[:] = 60.0, 0.0
     while arm.mode is not Mode.FAULT:
         arm.tick()
@@ -301,7 +301,7 @@ def test_giving_way_while_braking_counts_as_well() -> None:
 
 
 def test_tripped_bound_is_the_reason_of_the_fault_and_ends_the_motion() -> None:
-    arm = in_mode(Mode.MOVING)
+    arm = in_mode(Mode.MOVING, untold_payload=0.0)
     motion = arm.controller.motion
     arm.plant.push[:] = 60.0, 0.0
     while arm.mode is Mode.MOVING:
