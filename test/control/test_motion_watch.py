@@ -238,6 +238,16 @@ def test_payload_explains_no_torque_of_a_single_joint() -> None:
     assert found.kind == layout.DRIVEN and found.joint == ELBOW
 
 
+def test_payload_that_was_explains_no_later_torque() -> None:
+    arm = WatchedMotion(model=WITH_TOOL, untold_payload=6.0)
+    falls = lambda t: weight(arm, 6.0)  # noqa: E731
+    assert arm.run(0.2, 0.25 * np.sign(weight(arm, 1.0)), falls).kind == FOUND_NOTHING
+    arm.run(0.3)
+    side = np.sign(weight(arm, 1.0)[ELBOW])
+    found = arm.run(0.2, at_elbow(0.4 * side), at_elbow(0.33 * EFFORT * side))
+    assert found.kind == layout.DRIVEN and found.joint == ELBOW
+
+
 def test_default_payload_is_about_what_makers_rate() -> None:
     for robot, rated in (("panda", 3.0), ("ur5_robot", 5.0), ("ur10_robot", 10.0), ("kinova", 2.6)):
         model = load_quietly(example_robot(robot))
