@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from controllers import ARM
+from robots import panda
 from supervised_arm import PERIOD, START, SupervisedArm
 
-from rnea_control.control import ControlLaw, Mode, disturbance_observer
+from rnea_control.control import ControlLaw, Gains, Mode, disturbance_observer
 from rnea_control.control import observer_margin as margin
 from rnea_control.control.disturbance_observer import HUNTING, NEAR, STANDING_SHARE
 from rnea_control.control.observer_margin import largest_bandwidth, spectral_radius
@@ -19,6 +20,7 @@ from rnea_control.model import RobotModel
 from rnea_control.parameters.table import OBSERVER
 
 PUSH = np.array([4.0, -1.5])  # external torque [Nm]
+PANDA_HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 SWING = (0.8, 0.9, -0.9), (1.6, 0.1, 0.2), (2.4, 0.8, -0.7)  # times and positions
 
 
@@ -378,3 +380,45 @@ def test_wrong_arm_does_not_swing(seed: int) -> None:
         assert made.speed < 0.01 and made.error < 0.005
     else:
         assert made.mode is Mode.FAULT
+
+
+class LateArm(Arm):
+    """An arm whose torques act some periods late."""
+
+    late = 0
+
+    def _pass(self) -> None:
+        self._on_the_way = [*getattr(self, "_on_the_way", []), self.tau.copy()][-self.late - 1 :]
+        self.plant.step(self._on_the_way[0], PERIOD)
+        self.t += PERIOD
+
+
+def wrong_panda(rng: np.random.Generator) -> RobotModel:
+    """The Panda with the masses, centers of mass and inertias of each body up to two times off,
+    rotors that nobody told, and viscous friction of up to a twentieth of the effort limit."""
+    model = panda()
+    model.bodies[1:, 12:22] *= 2.0 ** rng.uniform(-1.0, 1.0, (model.nv, 1))
+    model.armature = rng.uniform(0.0, 0.2, model.nv)
+    model.damping = rng.uniform(0.0, 0.05, model.nv) * model.effort_limit / model.velocity_limit
+    return model
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(s, marks=pytest.mark.explores) for s in range(2, 200))]
+)
+def test_wrong_panda_does_not_swing(seed: int) -> None:
+    """It comes to rest by the gains of the demo and of a tuned arm."""
+    rng = np.random.default_rng(seed)
+    real, w = wrong_panda(rng), (20.0, 48.0)[seed % 2]
+    made = LateArm(model=panda(), q=PANDA_HOME, real=real)
+    made.late = int(rng.integers(4))
+    gains = Gains.uniform(7, w**2, 2.0 * w)
+    made.supervisor.change(panda(), replace(made.controller.settings, gains=gains))
+    made.activate().run(0.1)
+    made.follow(*((t, *(PANDA_HOME + d)) for t, d in ((1.0, 0.4), (2.0, -0.3), (3.0, 0.2))))
+    made.run(4.5)
+    before = max(made.run(0.01).speed for _ in range(100))
+    made.run(1.5)
+    after = max(made.run(0.01).speed for _ in range(100))
+    assert made.mode is Mode.HOLDING
+    assert after < 0.002 or after < 0.8 * before
