@@ -211,8 +211,8 @@ def _surely(state: State, j: int) -> float:
 
 @inlined
 def _note_torque(state: State, j: int, residual: float, bound: float) -> None:
-    """Writes the external torque of joint j; `residual`: what of it is beyond the bound, without
-    what a payload explains."""
+    """Writes the external torque of joint j; `residual`: the part that no payload explains, which
+    is beyond the bound."""
     explained = _explained(state, j)
     _note(state, j, residual + explained, bound + abs(explained))
 

@@ -101,13 +101,19 @@ def outermost_link(model: RobotModel, link: str) -> str:
     return model.link_names[int(np.argmax(fixed))]
 
 
-def usual_payload(weight_per_mass: FloatArray, effort_limit: FloatArray) -> float:
-    """Mass whose weight takes a part of the effort limit of the joint with the longest lever, [kg];
-    0 where there is no weight or no limit. Close to the payload that makers of arms rate."""
-    j = int(np.argmax(weight_per_mass))
-    if not (weight_per_mass[j] > 0.0 and math.isfinite(effort_limit[j])):
+def usual_payload(model: RobotModel, weight: FloatArray, limit: FloatArray) -> float:
+    """Mass whose weight takes a part of the effort limit of the turning joint with the longest
+    lever, [kg]; 0 where there is no weight or no limit. Close to the payload that makers rate.
+
+    Args:
+        weight: torques by the weight of 1 kg, shape (nv,), [Nm/kg] or [N/kg].
+        limit: effort limits, shape (nv,), [Nm] or [N].
+    """
+    lever = np.where([kind == "prismatic" for kind in model.joint_types], 0.0, weight)
+    j = int(np.argmax(lever))
+    if not (lever[j] > 0.0 and math.isfinite(limit[j])):
         return 0.0
-    return float(PAYLOAD_SHARE * effort_limit[j] / weight_per_mass[j])
+    return float(PAYLOAD_SHARE * limit[j] / lever[j])
 
 
 @dataclass(frozen=True)
@@ -361,7 +367,7 @@ class ControllerSettings(Settings):
         rows.payload_link = model.link_names.index(load_link)
         per_kg = weight_per_mass(model, load_link)
         if math.isnan(rows.untold_payload):
-            rows.untold_payload = usual_payload(per_kg, rows.effort_limit)
+            rows.untold_payload = usual_payload(model, per_kg, rows.effort_limit)
         weight = rows.untold_payload * per_kg
         usual = np.maximum(DEFAULT_DISTURBANCE_SHARE * rows.effort_limit, weight)
         most = rows.max_disturbance
