@@ -184,7 +184,8 @@ def swinging(candidate: Candidate, now: ArmState) -> str:
     least = min((each for each in SHARES if each >= LEAST_PUSH * withstood), default=0.0)
     if withstood == 0.0 or not (fault := push_fault(candidate, now, least)):
         return ""
-    return f"pushed to {least:g} of its velocity limits, the arm would swing: {fault}"
+    pushed = f"pushed to {least:g} of its velocity limits, the arm would swing: {fault}"
+    return f"{pushed}; lower p and d of the gains together"
 
 
 def _at_speed(model: RobotModel, now: ArmState, share: float) -> Iterator[ArmState]:

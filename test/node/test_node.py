@@ -353,6 +353,21 @@ def test_values_with_which_the_arm_cannot_be_braked_are_refused(bench: Bench, ac
     assert "armature.elbow is 1000, at most" in bench.set(armature__elbow=1000.0)
 
 
+def test_gains_with_which_a_pushed_arm_would_swing_are_refused(bench: Bench) -> None:
+    """With the gains that are allowed: they ask for torques faster than these may change."""
+    bench.answer()
+    rates = {f"torque_rate_limits__{joint}": 5000.0 for joint in ("shoulder", "elbow")}
+    assert bench.set(**rates) == ""
+    stiff = {f"gains__{joint}__p": 1e4 for joint in ("shoulder", "elbow")}
+    stiff |= {f"gains__{joint}__d": 200.0 for joint in ("shoulder", "elbow")}
+    refused = bench.set(**stiff)
+    assert "is allowed: else pushed to 0." in refused and "the arm would swing: " in refused
+    allowed = re.findall(r"gains\.(\w+)\.p is 10000, at most (\d+)", refused)
+    assert [joint for joint, _ in allowed] == ["shoulder", "elbow"]
+    stiff |= {f"gains__{joint}__p": float(value) for joint, value in allowed}
+    assert bench.set(**stiff) == ""
+
+
 def test_lifecycle_there_and_back(bench: Bench) -> None:
     bench.answer()
     bench.node.trigger_deactivate()
