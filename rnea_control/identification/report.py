@@ -34,6 +34,7 @@ _COLORS = {
 _STYLE = """
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 15px/1.5 sans-serif; }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 90%; }
+table { display: block; overflow-x: auto; }
 th, td { padding: .2em .6em; border-bottom: 1px solid #ddd; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 tr, figure { break-inside: avoid; }
