@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import dds
-from dds import PATIENCE, Process
+import numpy as np
+from dds import PATIENCE, Process, wait_for
 from robots import two_link_arm
+
+from rnea_control.client import Arm, Refused
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # WebGL by software, and no sandbox, which containers refuse.
@@ -25,6 +28,7 @@ PARAMETERS = {
     "lock_memory": False,
     "stream.target_timeout": 0.5,
 }
+HOME = [0.3, -0.4]  # positions of the arm at the start [rad]
 
 
 @contextmanager
@@ -76,3 +80,21 @@ class Tab:
     def has(self, name: str) -> bool:
         """True if there is a button."""
         return self.page.get_by_role("button", name=name, exact=True).count() > 0
+
+
+def resumes(arm: Arm) -> bool:
+    """Requests the end of a stop, which a panel holds until it is known to have ended."""
+    with suppress(Refused):
+        arm.resume()
+        return True
+    return False
+
+
+def rest(arm: Arm) -> None:
+    """The arm at `HOME`, free of requests."""
+    wait_for(lambda: arm.mode.name in ("holding", "emergency_stop"))
+    if arm.mode.name == "emergency_stop":
+        wait_for(lambda: resumes(arm))
+    arm.wait(seconds=PATIENCE)
+    if np.abs(arm.state.positions - HOME).max() > 0.01:
+        arm.go_to(HOME, speed=0.1)

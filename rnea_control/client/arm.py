@@ -485,7 +485,8 @@ class Arm:
             raise TimedOut(f"the mode is not {mode} within {seconds:g} s, but {self.mode}")
 
     def record(self, path: str | Path) -> ArmRecording:
-        """Begins to record every joint state and command, for rnea_identify.
+        """Begins to record every joint state and command, for rnea_identify, and in rosbag2 the
+        states of the controller with the desired positions.
 
         Args:
             path: new folder for rosbag2 (MCAP), or new file that ends in .npz.

@@ -10,11 +10,18 @@ from rnea_control.client.controller_link import FRESH, ControllerLink
 from rnea_control.client.recorder import Recorder
 from rnea_control.identification.recording_files import refuse_existing
 
+try:
+    from control_msgs.msg import JointTrajectoryControllerState
+except ImportError:
+    JointTrajectoryControllerState = None
+
+LONGEST_DISCOVERY = 2.0  # time limit for the controller's state, which inactive ones lack [s]
 PERIOD = 0.1  # period at which subscribers of the commands are sought [s]
 
 
 class ArmRecording:
-    """Records every joint state, and the commands; a context manager.
+    """Records every joint state, the commands, and in rosbag2 the states of the controller; a
+    context manager.
 
     Args:
         link: connection to the controller.
@@ -28,11 +35,15 @@ class ArmRecording:
         refuse_existing(path)
         self._link, self._path, self._is_written = link, path, False
         link.connection.run(self._open)
-        link.until(lambda: self._recorder.states.messages, FRESH)  # complete from here on
+        link.until(lambda: self._recorder.states.messages, FRESH)
+        link.until(lambda: self._recorder.is_complete, LONGEST_DISCOVERY)  # from here on
 
     def _open(self) -> None:
         node, commands = self._link.connection.node, self._link.given.values["command_topic"]
-        self._recorder = Recorder(node, commands)
+        others = {}
+        if JointTrajectoryControllerState is not None:
+            others[f"{self._link.controller}/controller_state"] = JointTrajectoryControllerState
+        self._recorder = Recorder(node, commands, others)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(PERIOD, self._recorder.follow_commands, clock=steady)
 

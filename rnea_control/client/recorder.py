@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -23,6 +24,8 @@ from rnea_control.node.sentinel_link import SENTINEL
 Received = list[tuple[int, bytes]]
 
 FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
+# Types of fields in Python's words, and in those of message definitions.
+FIELD_TYPES = {"double": "float64", "float": "float32", "boolean": "bool", "octet": "byte"}
 LONGEST_WAIT = 10_000_000_000  # time from receipt to Python beyond which a clock was set [ns]
 # Offset from monotonic to wall time; unlike the system clock, the sum is never set back [ns].
 _SINCE_EPOCH = time.time_ns() - time.monotonic_ns()
@@ -35,13 +38,18 @@ class Recorder:
     Args:
         node: node of the subscriptions; an executor must spin it.
         commands: topic of the effort commands.
+        others: other topics to record, and the Python classes of their messages.
 
     Attributes:
         states: recorder of joint_states.
     """
 
-    def __init__(self, node: Node, commands: str) -> None:
+    def __init__(self, node: Node, commands: str, others: Mapping[str, type] | None = None) -> None:
         self._node = node
+        self._others = {
+            MessageRecorder(node, kind, topic, _received): kind
+            for topic, kind in (others or {}).items()
+        }
         self.states = MessageRecorder(node, JointState, "joint_states", _received)
         self._command_topic = node.resolve_topic_name(commands)
         self._commands: list[MessageRecorder] = []
@@ -91,9 +99,14 @@ class Recorder:
             return "rnea_doctor finds the reason"
         return f"{listed(others)} has joint states: give its --namespace"
 
+    @property
+    def is_complete(self) -> bool:
+        """True once a message of joint_states and of each other topic was received."""
+        return all(channel.messages for channel in (self.states, *self._others))
+
     def stop(self) -> None:
         """Ends the subscriptions."""
-        for channel in (self.states, *self._commands):
+        for channel in (self.states, *self._commands, *self._others):
             channel.stop()
 
     def taken(self) -> tuple[Received, Received]:
@@ -123,17 +136,21 @@ class Recorder:
             if path.suffix == ".npz":
                 write_npz(path, self.recording(joints))
             else:
-                write_rosbag(path, self._messages())
+                self._write_rosbag(path)
         except RecordingError as error:
             folder = path.with_suffix("")
             try:
-                write_rosbag(folder, self._messages())
+                self._write_rosbag(folder)
             except RecordingError:  # second choice: the folder of temporary files
                 folder = Path(tempfile.mkdtemp(prefix="rnea_identify_"), folder.name)
-                write_rosbag(folder, self._messages())
+                self._write_rosbag(folder)
             raise RecordingError(
                 f"{error}. All messages are in the rosbag2 folder {folder}"
             ) from error
+
+    def _write_rosbag(self, path: Path) -> None:
+        definitions = {_name(kind): _definition(kind) for kind in self._others.values()}
+        write_rosbag(path, self._messages(), definitions)
 
     def _messages(self) -> list[Message]:
         # Commands precede states of the same time.
@@ -143,6 +160,11 @@ class Recorder:
             *(Message(description, STRING, *each) for each in self._descriptions),
             *(Message(self._command_topic, FLOAT64_MULTI_ARRAY, *each) for each in commands),
             *(Message(self.states.topic, JOINT_STATE, *each) for each in self.states.messages),
+            *(
+                Message(recorder.topic, _name(kind), *message)
+                for recorder, kind in self._others.items()
+                for message in recorder.messages
+            ),
         ]
 
 
@@ -154,6 +176,21 @@ def _emptied(channels: Sequence[MessageRecorder]) -> Received:
         found += channel.messages[:count]
         del channel.messages[:count]
     return found
+
+
+def _name(kind: type) -> str:
+    """Name of a message type."""
+    return f"{kind.__module__.partition('.')[0]}/msg/{kind.__name__}"
+
+
+def _definition(kind: Any) -> str:
+    """Definition of a message type, without its constants."""
+    lines = []
+    for field, of in kind.get_fields_and_field_types().items():
+        element = of.removeprefix("sequence<").rstrip(">")
+        array = "[]" if element != of else ""
+        lines.append(f"{FIELD_TYPES.get(element, element)}{array} {field}")
+    return "\n".join(lines)
 
 
 def _now() -> int:

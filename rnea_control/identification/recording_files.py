@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 from rosbags import interfaces
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer, WriterError
-from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.bounded_memory import GIB, bounded_memory, most_memory, too_large
@@ -88,6 +88,24 @@ def read_recording(
     raise RecordingError(f"{path} {why}")
 
 
+def read_messages(path: str | Path, kind: str) -> list[Message]:
+    """Messages of a type, of all topics of a recording of rosbag2; none of a file that ends in
+    .npz.
+
+    Args:
+        path: path of a file or a folder.
+        kind: type of the messages.
+
+    Raises:
+        RecordingError: the path is not a recording.
+    """
+    path = Path(path).parent if Path(path).name == METADATA else Path(path)
+    if not (path.is_dir() or path.suffix in STORAGES):
+        return []
+    with bounded_memory(path):
+        return [message for part in _parts(path) for message in _messages(part, (kind,))]
+
+
 def refuse_existing(path: Path) -> None:
     """Raises RecordingError if a recording cannot be written to `path`: the path exists, its folder
     does not, or it has the suffix of a file in a rosbag2 folder."""
@@ -118,8 +136,8 @@ def _parts(path: Path) -> list[Path]:
     )
 
 
-def _messages(path: Path) -> Iterator[Message]:
-    """Messages of a file or a bag, for `recording_of`."""
+def _messages(path: Path, kinds: Sequence[str] = (JOINT_STATE, STRING)) -> Iterator[Message]:
+    """Messages of these types in a file or a bag; by default those for `recording_of`."""
     write_ahead = path.with_name(f"{path.name}-wal")
     if path.suffix == ".db3" and write_ahead.exists() and write_ahead.stat().st_size:
         raise RecordingError(
@@ -129,7 +147,7 @@ def _messages(path: Path) -> Iterator[Message]:
     # The library raises many kinds of errors for broken files.
     try:
         with Reader(path) as reader:
-            wanted = [each for each in reader.connections if each.msgtype in (JOINT_STATE, STRING)]
+            wanted = [each for each in reader.connections if each.msgtype in kinds]
             for connection, time, message in reader.messages(wanted) if wanted else ():
                 yield Message(connection.topic, connection.msgtype, time, message)
     except (GeneratorExit, MemoryError):
@@ -147,14 +165,23 @@ def _messages(path: Path) -> Iterator[Message]:
         ) from error
 
 
-def write_rosbag(path: Path, messages: Iterable[Message]) -> None:
+def write_rosbag(
+    path: Path, messages: Iterable[Message], definitions: Mapping[str, str] | None = None
+) -> None:
     """Writes a folder with MCAP storage; messages are ordered by time, and by their order at equal
     times.
+
+    Args:
+        path: the new folder.
+        messages: the messages.
+        definitions: definitions of types that are not of ROS itself, by name.
 
     Raises:
         RecordingError: the path exists already, or cannot be written.
     """
     types = get_typestore(Stores.ROS2_JAZZY)
+    for name, definition in (definitions or {}).items():
+        types.register(get_types_from_msg(definition, name))
     connections: dict[str, interfaces.Connection] = {}
     try:
         # ROS 2 Iron and newer read version 8.

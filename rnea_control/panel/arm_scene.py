@@ -23,7 +23,9 @@ COLOR_STEPS = 32  # a change by less is not sent
 SHOWN_DIFFERENCE = 2e-3  # distance of a joint below which the second robot is hidden [rad] or [m]
 MOVED = 1e-5  # change of a pose below which it is not sent
 FORCE_SCALE = 0.01  # length of the arrow [m/N]
-VIEW = np.array([0.95, 0.75, 0.35])  # place of the camera, in reaches of the arm
+# The camera, in reaches of the arm. Arm and handle are in view on a page of 800 pixels too.
+CENTER = np.array([0.2, 0.0, 0.25])  # point that it looks at
+VIEW = np.array([1.1, 0.87, 0.4])  # its place, from there on
 SMALLEST_REACH = 0.3  # [m]
 LEAST_FORCE = 3.0  # [N]
 LONGEST_ARROW = 1.0  # [m]
@@ -126,9 +128,9 @@ class ArmScene:
         simple_shapes, remarks = link_shapes(description, ("collision", "visual"))
         shapes, self.remarks = (simple_shapes, remarks) if simple else link_shapes(description)
         scene.set_up_direction("+z")
-        center, reach = np.array([0.0, 0.0, 0.3 * self._reach()]), self._reach()
-        server.initial_camera.look_at = center
-        server.initial_camera.position = center + reach * VIEW
+        reach = self._reach()
+        server.initial_camera.look_at = reach * CENTER
+        server.initial_camera.position = reach * (CENTER + VIEW)
         scene.world_axes.visible = False
         # Shadows draw all triangles four times, too much for a browser without a graphics card.
         scene.configure_default_lights(cast_shadow=False)

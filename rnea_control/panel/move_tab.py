@@ -17,6 +17,7 @@ from rnea_control.model.robot_model import units
 from rnea_control.panel.moment import Moment
 from rnea_control.panel.postures import LONGEST_NAME, MOST, Postures
 from rnea_control.panel.tool_handle import ToolHandle
+from rnea_control.panel.torque_tab import without_common_prefix
 
 SPEED = 20  # share of the velocity limits, at the start of the page [%]
 PERIOD = 0.25  # time between two updates of the sliders by the arm [s]
@@ -58,7 +59,7 @@ class MoveTab:
         model = self._arm.model
         with gui.add_folder("Goal"):
             self._sliders = []
-            for j, name in enumerate(model.joint_names):
+            for j, name in enumerate(without_common_prefix(model.joint_names)):
                 unit = "°" if units(model, j).position == "rad" else "mm"
                 slider = gui.add_slider(
                     f"{name} [{unit}]", min=float(self._lower[j]), max=float(self._upper[j]),

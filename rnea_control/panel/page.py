@@ -15,13 +15,15 @@ from rnea_control.panel.health_tab import HealthTab
 from rnea_control.panel.moment import Moment, Played, Source
 from rnea_control.panel.move_tab import MoveTab
 from rnea_control.panel.postures import Postures
-from rnea_control.panel.stop_bar import StopBar, StopHold
+from rnea_control.panel.stop_bar import StopBar, StopButton, StopHold
 from rnea_control.panel.torque_tab import TorqueTab
 from rnea_control.panel.tune_tab import TuneTab
 
+# At a width of the page of 800 pixels, the scene is as wide as the bar.
 BAR_WIDTH = 330  # [pixels]
-BAR_PLACE = {"x": 12, "y": -12}  # at the lower left, as viser's notifications are above [pixels]
 TABS_WIDTH = 460  # [pixels]
+MARGIN = 5  # distance of STOP and the bar from the edges, and from each other [pixels]
+STOP_HEIGHT = 82  # [pixels]
 COMPLAINT_PERIOD = 5.0  # shortest time between two reports of an error [s]
 
 
@@ -61,12 +63,20 @@ class Page:
         gui.reset()
         server.scene.reset()
         acting = arm if acts else None
+        # At the lower left, as viser's notifications are above.
+        bottom = -MARGIN
+        if acting is not None:
+            stop = gui.add_panel()
+            with stop.add_tab("STOP"):
+                StopButton(gui, acting, hold)
+            stop.float(x=MARGIN, y=bottom, width=BAR_WIDTH)
+            bottom -= STOP_HEIGHT + MARGIN
         bar = gui.add_panel()
-        with bar.add_tab("STOP and mode" if acting else "Mode"):
+        with bar.add_tab("Mode"):
             self._bar = StopBar(gui, acting, hold)
             if isinstance(source, Played):
                 source.controls(gui)
-        bar.float(**BAR_PLACE, width=BAR_WIDTH)
+        bar.float(x=MARGIN, y=bottom, width=BAR_WIDTH)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(TABS_WIDTH)
         tip = arm.tip if arm else source.model.child_links[-1]

@@ -21,6 +21,7 @@ from rnea_control.identification.recording_files import read_recording
 from rnea_control.model import RobotModel
 from rnea_control.panel.hypertext import block, lines, put
 from rnea_control.panel.moment import Moment
+from rnea_control.panel.recorded_desired import RecordedDesired
 from rnea_control.parameters.settings import quietly
 
 MODE = "recording"
@@ -57,6 +58,7 @@ class RecordedSource:
         model: model of the arm.
         description: URDF of the arm.
         joint_names: joints, in the order of all arrays.
+        notes: what is missing or left out, in words.
         duration: time of the last state, from the first one on [s].
         position: time that is shown, from the first state on [s].
         plays: True while it plays.
@@ -85,9 +87,12 @@ class RecordedSource:
             found = read_recording(path, self.joint_names, topic)
         times, self._q, self._effort = _in_order(found, self.model)
         self._time = times - times[0]
-        self._terms_time, self._terms = _recorded_terms(path, found, found.start + times[0])
-        self._workspace, self._nan = Workspace(self.model), np.full(self.model.nv, math.nan)
-        self._name, self._notes = path.name, found.notes
+        start = found.start + times[0]
+        self._terms_time, self._terms = _recorded_terms(path, found, start)
+        self._desired = RecordedDesired(path, found, start)
+        self._workspace = Workspace(self.model)
+        self._name = path.name
+        self.notes = tuple(filter(None, (*found.notes, self._desired.remark)))
         self.duration = float(self._time[-1])
         self.position, self.plays, self.speed = 0.0, True, 1.0
         self._lock = threading.Lock()  # the page's thread, and browsers' callbacks
@@ -120,7 +125,7 @@ class RecordedSource:
             positions=q,
             velocities=v,
             efforts=effort,
-            desired=self._nan,
+            desired=self._desired.at(seconds),
             torque_terms=terms,
             external_torques=external,
             mode=ModeAndReason(MODE, reason),
@@ -134,7 +139,7 @@ class RecordedSource:
 
     def controls(self, gui: GuiApi) -> None:
         """Adds buttons and slider of the playback to a page."""
-        put(gui.add_html(""), block(lines(self._name, *self._notes)))
+        put(gui.add_html(""), block(lines(self._name, *self.notes)))
         play = gui.add_button("Pause")
         speed = gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1 x")
         last = max(self.duration, STEP)

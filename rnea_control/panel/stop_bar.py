@@ -28,10 +28,30 @@ COLORS = {
     Mode.POWERLESS.value: RED,
     GONE: RED,
 }
-LARGE_STOP = (
+TALLEST_STATUS = 8.5  # height of mode and reason beyond which they scroll [lines of text]
+# STOP is large, in front of all panels, and without a header by which its panel could be dragged
+# away, folded, or made smaller; a header with the tab of another panel stays.
+STOP_STYLE = (
     "<style>button:has(.icon-tabler-hand-stop){height:3.6em !important;font-size:1.2em;"
-    "font-weight:bold}</style>"
+    "font-weight:bold}"
+    "[data-floating-window]:has(.icon-tabler-hand-stop){z-index:100 !important}"
+    "[data-floating-window]:has(.icon-tabler-hand-stop):not(:has([role=tab]+[role=tab]))"
+    ">:not(:last-child),"
+    "[data-dock-group]:has(.icon-tabler-hand-stop):not(:has([role=tab]+[role=tab]))"
+    ">:not(:last-child){display:none !important}</style>"
 )
+# viser's keys do nothing while a field is edited. An image runs the code, as the page runs no
+# <script> of an element.
+ESCAPE = """
+if (!window.escapeStops) {
+  window.escapeStops = true;
+  window.addEventListener("keydown", event => {
+    if (event.key === "Escape" && event.target.closest("input, textarea, select"))
+      document.querySelector("button:has(.icon-tabler-hand-stop)")?.click();
+  }, true);
+}
+"""
+ONE_PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="
 RELEASED = "released here; Resume ends the stop"
 
 
@@ -50,8 +70,40 @@ class StopHold:
             arm.emergency_stop(wait=False)
 
 
+class StopButton:
+    """STOP. It needs a panel of its own: a browser sends the messages of a panel at most every
+    50 ms, and only the latest one of those that came meanwhile.
+
+    Args:
+        gui: user interface of the page, in whose present container the button is made.
+        arm: the arm.
+        hold: the emergency stop of this panel.
+    """
+
+    def __init__(self, gui: viser.GuiApi, arm: Arm, hold: StopHold) -> None:
+        self._arm, self._hold = arm, hold
+        code = html.escape(ESCAPE)
+        gui.add_html(f"{STOP_STYLE}<img src='{ONE_PIXEL}' hidden onload='{code}'>")
+        stop = gui.add_button(
+            "STOP", color="red", icon=viser.Icon.HAND_STOP,
+            hint="Holds the emergency stop until Release; closing this page keeps it. Key: Escape",
+        )  # fmt: skip
+        stop.on_hold(self._press, callback_hz=1.0)  # when it is pressed, before it is let go
+        stop.on_click(self._press)
+        command = gui.add_command("STOP", description="Emergency stop", hotkey="escape")
+        command.on_trigger(self._press)
+
+    # In the loop of the messages: a pool of busy threads must not delay it.
+    async def _press(self, _: object) -> None:
+        self._hold.since = self._hold.since or time.monotonic()
+        try:
+            self._arm.emergency_stop(wait=False)
+        except Exception as error:  # whatever it is, the user must know
+            self._hold.words = f"STOP was not sent: {error}. Use the robot's own emergency stop"
+
+
 class StopBar:
-    """The bar.
+    """Mode and reason, and what ends a stop or changes the mode.
 
     Args:
         gui: user interface of the page, in whose present container the bar is made.
@@ -62,30 +114,13 @@ class StopBar:
     def __init__(self, gui: viser.GuiApi, arm: Arm | None, hold: StopHold) -> None:
         self._arm, self._hold = arm, hold
         if arm is not None:
-            self._add_stop(gui, arm)
+            self._add_release(gui, arm)
         self._status = gui.add_html("")
         if arm is not None:
             self._add_requests(gui, arm)
             self._answer = gui.add_html("")
 
-    def _add_stop(self, gui: viser.GuiApi, arm: Arm) -> None:
-        gui.add_html(LARGE_STOP)
-        stop = gui.add_button(
-            "STOP", color="red", icon=viser.Icon.HAND_STOP,
-            hint="Holds the emergency stop until Release; closing this page keeps it. Key: Escape",
-        )  # fmt: skip
-
-        # In the loop of the messages: a pool of busy threads must not delay it.
-        async def press(_: object) -> None:
-            self._hold.since = time.monotonic()
-            try:
-                arm.emergency_stop(wait=False)
-            except Exception as error:  # whatever it is, the user must know
-                self._hold.words = f"STOP was not sent: {error}. Use the robot's own emergency stop"
-
-        stop.on_click(press)
-        gui.add_command("STOP", description="Emergency stop", hotkey="escape").on_trigger(press)
-
+    def _add_release(self, gui: viser.GuiApi, arm: Arm) -> None:
         async def release(_: object) -> None:
             self._hold.since, self._hold.words = None, RELEASED
             try:
@@ -142,16 +177,17 @@ class StopBar:
             )
         if moment.age > LONGEST_CONFIRMATION:
             lines.append(f"The newest joint state is {moment.age:.1f} s old.")
-        _set(self._status, "".join(f"<div>{line}</div>" for line in lines))
+        content = "".join(f"<div>{line}</div>" for line in lines)
+        _set(self._status, content, f"max-height:{TALLEST_STATUS}em;overflow-y:auto")
         if self._arm is not None:
             _set(self._answer, f"<div>{html.escape(self._hold.words)}</div>")
             if self._release.disabled != (since is None):
                 self._release.disabled = since is None
 
 
-def _set(element: viser.GuiHtmlHandle, content: str) -> None:
+def _set(element: viser.GuiHtmlHandle, content: str, style: str = "") -> None:
     """Shows content that has changed."""
-    style = "font-size:0.85em;padding:2px 8px;overflow-wrap:anywhere"
+    style = f"font-size:0.85em;padding:2px 8px;overflow-wrap:anywhere;{style}"
     content = f"<div style='{style}'>{content}</div>"
     if element.content != content:
         element.content = content

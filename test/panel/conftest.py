@@ -53,8 +53,8 @@ def opened(browser: object, address: str) -> Iterator[Callable[..., Tab]]:
     """Opens the page in a new browser context; all are closed after the test."""
     contexts = []
 
-    def open_page(at: str = address) -> Tab:
-        context = browser.new_context(viewport=SIZE)
+    def open_page(at: str = address, size: dict[str, int] = SIZE) -> Tab:
+        context = browser.new_context(viewport=size)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(1e3 * PATIENCE)

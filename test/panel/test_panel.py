@@ -18,17 +18,16 @@ import viser
 import websockets
 from dds import PATIENCE, Process, wait_for
 from lifecycle_msgs.msg import TransitionEvent
-from panel_bench import Tab, panel_process
+from panel_bench import HOME, Tab, panel_process, rest, resumes
 from websockets.datastructures import Headers
 from websockets.sync.client import connect
 
-from rnea_control.client import Arm, NotThere, Refused
+from rnea_control.client import Arm, NotThere
 from rnea_control.panel.browser_messages import is_sound
 from rnea_control.panel.local_server import PageError, open_server, refusal
 from rnea_control.panel.tool_handle import INVITATION, LARGEST_LEAD, LARGEST_TURN, led
 
 DOMAIN = 88
-HOME = [0.3, -0.4]
 PRESSES = 10
 MOST_LATENCY = 0.05  # from the click to the stop in force, on a quiet computer [s]
 TELLS_CLICKS = """
@@ -37,24 +36,6 @@ addEventListener('pointerdown', () =>
     window.clicks.push((performance.timeOrigin + performance.now()) / 1000), true);
 """
 Opened = Callable[..., Tab]
-
-
-def resumes(arm: Arm) -> bool:
-    """Requests the end of a stop, which a panel holds until it is known to have ended."""
-    with suppress(Refused):
-        arm.resume()
-        return True
-    return False
-
-
-def rest(arm: Arm) -> None:
-    """The arm at `HOME`, free of requests."""
-    wait_for(lambda: arm.mode.name in ("holding", "emergency_stop"))
-    if arm.mode.name == "emergency_stop":
-        wait_for(lambda: resumes(arm))
-    arm.wait(seconds=PATIENCE)
-    if np.abs(arm.state.positions - HOME).max() > 0.01:
-        arm.go_to(HOME, speed=0.1)
 
 
 def test_stop_is_held_by_the_panel_after_its_page_is_closed(opened: Opened, arm: Arm) -> None:
