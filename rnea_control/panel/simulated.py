@@ -36,7 +36,8 @@ def simulated_arm(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
         robot = load_robot(name or None, None)
-    values = robot.simulation(RATE)
+    # A browser without a graphics card keeps the computer busy: the controller is late then.
+    values = {**robot.simulation(RATE), "waits_for_commands": True}
     with (
         executable("rnea_control.simulation.executable", values, NAMESPACE) as arm,
         controller(robot, ControlLaw.computed_torque, RATE, NAMESPACE) as own,

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 LONGEST_DELAY = 0.05  # delay of the arm behind real time above which it stops catching up [s]
 
+# Longest time for which the arm stands still until the command comes that answers a state [s].
+LONGEST_PAUSE = 0.1
+
 # Lockstep.
 FIRST_RETRY = 0.1  # time without a command after which the state is sent a second time [s]
 RETRY = 2.0  # time without a command after which the state is sent once more [s]
@@ -40,12 +43,20 @@ def in_real_time(
     """
     due = time.monotonic()
     arm.start_clock()
+    answers = False  # there is a controller, which has answered the state before
     while running():
+        before = arm.commands_received
         yield arm.publish_state()
         due += arm.period
         executor.spin_once(timeout_sec=max(due - time.monotonic(), 0.0))
         while (left := due - time.monotonic()) > 0.0:
             executor.spin_once(timeout_sec=left)
+        if arm.waits_for_commands and answers:
+            end = time.monotonic() + LONGEST_PAUSE
+            while arm.commands_received == before and (rest := end - time.monotonic()) > 0.0:
+                executor.spin_once(timeout_sec=rest)
+            left = due - time.monotonic()
+        answers = arm.commands_received > before
         arm.advance()
         if -left > LONGEST_DELAY:
             arm.get_logger().warning(

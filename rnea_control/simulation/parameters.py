@@ -21,6 +21,9 @@ PARAMETERS = (
     Parameter("lockstep", bool, False,
         "publish a state, wait for the command that answers it, then step: gives the same numbers "
         "on any machine"),
+    Parameter("waits_for_commands", bool, False,
+        "in real time: stand still for up to 0.1 s where the controller is late, as on a busy "
+        "computer"),
     Parameter("publish_clock", bool, False,
         "publish /clock and stamp the states with simulated time"),
     Parameter("brakes_until_command", bool, True,

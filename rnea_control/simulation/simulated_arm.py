@@ -75,6 +75,7 @@ class SimulatedArm(Node):
                 f"{self.model.name!r} has no joint that moves; there is nothing to simulate"
             )
         self.lockstep: bool = parameters["lockstep"]
+        self.waits_for_commands: bool = parameters["waits_for_commands"]
         self.period = 1.0 / parameters["rate"]
         self.ticks = 0
         self._start = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from std_srvs.srv import Trigger
 
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.simulation.executable import in_real_time
+from rnea_control.simulation.executable import LONGEST_PAUSE, in_real_time
 from rnea_control.simulation.simulated_arm import SensorNoise, SimulatedArm
 
 EXECUTABLE = "rnea_control.simulation.executable"
@@ -176,6 +177,24 @@ def test_real_time_stamps_are_a_period_apart(bench: Bench) -> None:
     steps = np.diff(list(islice(states, 50)))
     assert np.median(steps) == 1_000_000
     assert (steps >= 999_999).all()
+
+
+def test_arm_waits_for_a_controller_that_is_late() -> None:
+    with simulated(waits_for_commands=True, rate=1000.0) as bench:
+        states = in_real_time(bench.arm, bench.executor, lambda: True)
+        start = time.monotonic()
+        for _ in range(20):
+            next(states)  # nobody commands
+        assert time.monotonic() - start < LONGEST_PAUSE
+        bench.commands.publish(Float64MultiArray(data=array("d", [1.0, 2.0])))
+        wait_for(lambda: bench.arm.commands_received, lambda: next(states))
+        ticks, start = bench.arm.ticks, time.monotonic()
+        next(states)
+        assert time.monotonic() - start >= LONGEST_PAUSE and bench.arm.ticks == ticks + 1
+        start = time.monotonic()
+        for _ in range(20):
+            next(states)  # the controller has ended
+        assert time.monotonic() - start < LONGEST_PAUSE
 
 
 def test_commands_are_taken_also_where_the_arm_is_always_late(bench: Bench) -> None:
