@@ -24,7 +24,7 @@ from rnea_control.client.message_recorder import MessageRecorder
 from rnea_control.panel.tool_handle import INVITATION, LONGEST_STILLNESS
 from rnea_control.panel.tool_handle import SIZE as AXIS
 
-DOMAIN = 85
+DOMAIN = 79
 NARROW = {"width": 800, "height": 900}
 STOPS = 20
 CONFIRMED = 1.0  # time until a stop is in force, on a busy computer [s]

@@ -17,7 +17,7 @@ from rnea_control.panel.recorded_desired import ABSENT
 from rnea_control.panel.recording import RecordedSource
 from rnea_control.panel.torque_history import position_error
 
-DOMAIN = 84
+DOMAIN = 93
 WAY = 0.5  # [rad]
 
 
