@@ -70,6 +70,7 @@ class Page:
             with stop.add_tab("STOP"):
                 StopButton(gui, acting, hold)
             stop.float(x=MARGIN, y=bottom, width=BAR_WIDTH)
+            stop.expand()  # on a telephone, where panels are folded at first
             bottom -= STOP_HEIGHT + MARGIN
         bar = gui.add_panel()
         with bar.add_tab("Mode"):

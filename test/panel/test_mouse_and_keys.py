@@ -291,6 +291,7 @@ def test_tool_follows_the_mouse(
     assert arm.mode.name == "streaming"
     if end == "let go":
         handle.mouse.up()
+        assert targets(0.8 * LONGEST_STILLNESS) <= 2  # not only as it is still
     else:
         time.sleep(2.0 * LONGEST_STILLNESS)
     wait_for(lambda: arm.mode.name == "holding")
