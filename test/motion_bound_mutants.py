@@ -20,7 +20,7 @@ def _watch(old: str, new: str) -> Mutant:
 
 
 def _payload(old: str, new: str) -> Mutant:
-    return Mutant("rnea_control.control.untold_payload", old, new)
+    return Mutant("rnea_control.control.unmodeled_payload", old, new)
 
 
 def _arrest(old: str, new: str) -> Mutant:
@@ -95,7 +95,7 @@ MUTANTS = {
     "friction drifts at once": _watch("FRICTION_DRIFT = 1.0", "FRICTION_DRIFT = 100.0"),
     "contact of an unsettled residual": _watch("UNSETTLED = 2.0", "UNSETTLED = 1.0"),
     "no contact before it has settled": _watch("UNSETTLED = 2.0", "UNSETTLED = 200.0"),
-    "contact along the motion": _watch("against, grown = -way *", "against, grown = way *"),
+    "contact along the motion": _watch("against = -way *", "against = way *"),
     "joint that does not slide has settled": _watch(
         "elif way * arrest.smooth_velocity(state, j) > least:", "else:"
     ),
@@ -105,19 +105,18 @@ MUTANTS = {
         "if False:\n            return layout.COLLIDED",
     ),
     "collision on one side": _watch("if abs(residual) > bound:\n", "if residual > bound:\n"),
-    # A payload that was not told.
-    "nothing is explained by a payload": _watch("and settings.untold_payload > 0.0", "and False"),
+    # A payload that the model lacks.
+    "nothing is explained by a payload": _payload("mass = min(", "mass = 0.0 * min("),
     "a payload explains all": _watch(
         "return min(max(state.residual[j], min(weight, 0.0)), max(weight, 0.0))",
         "return state.residual[j]",
     ),
-    "what is explained stays": _watch("    state.untold_weight[:] = 0.0\n", ""),
+    "what is explained stays": _watch("    state.payload_weight[:] = 0.0\n", ""),
     "a bound is told that does not hold": _watch("bound + abs(explained))", "bound)"),
-    "a payload of any mass": _payload(", settings.untold_payload)", ", 1e9)"),
-    "a payload that pushes upward": _payload(
-        "max(explained / squares, 0.0)", "explained / squares"
-    ),
-    "always the largest payload": _payload("mass = min(", "mass = max("),
+    "contact has not grown by the payload": _watch("+ _explained(state, j) - state", "- state"),
+    "a payload of any mass": _payload(", settings.unmodeled_payload)", ", 1e9)"),
+    "a payload that pushes upward": _payload("if product > 0.0 and", "if"),
+    "a payload explains what is unlike it": _payload("LEAST_FIT = 0.7", "LEAST_FIT = 0.0"),
     "weight upward": _payload("scale(-1.0,", "scale(1.0,"),
     "contact of a guided arm": _watch("== FREE and not pushed", "== FREE"),
     "contact of a stopped arm": _watch("arm.watch == FREE and not pushed", "not pushed"),

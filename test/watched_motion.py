@@ -61,7 +61,7 @@ class WatchedMotion:
         model: RobotModel = ARM,
         **safety: object,
     ) -> None:
-        limits = replace(default_safety(model), **({"untold_payload": 0.0} | safety))
+        limits = replace(default_safety(model), **({"unmodeled_payload": 0.0} | safety))
         settings = ControllerSettings(Gains.uniform(model.nv, 0.0, 0.0), law, safety=limits)
         self.controller = Controller(model, settings)
         self.arm, self.rows = self.controller.arm, self.controller.rows

@@ -15,9 +15,9 @@ gains of the latter are also the default gains of the sentinel.
 **Gains.** Torques are bounded, and so is their rate. Gains that are right for small errors may ask
 for more than that after a push: the torque comes too late, and the arm swings from limit to limit.
 So a push is simulated too: an arm that is held moves with a share of its velocity limits, all
-joints at once, in either direction. The arm must withstand at least a fifth of the push that it
-withstands with the gains of the law that brakes after a fault. By simulation of twenty-four arms
-this refuses bandwidths from 1.1 to 1.5 times the one that `rnea_tune` derives for a single joint.
+joints at once, in either direction, and must not swing more and more. It must withstand at least a
+fifth of the push that it withstands with the gains of the law that brakes after a fault; where it
+withstands none with these, gains are not judged.
 """
 
 from __future__ import annotations
@@ -166,23 +166,27 @@ def fault_at_speed(candidate: Candidate, now: ArmState, share: float) -> str:
 
 
 def push_fault(candidate: Candidate, now: ArmState, share: float) -> str:
-    """Why an arm that is held at the position of `now` would not withstand a push to this share of
-    the velocity limits, in words; empty if it would."""
+    """Why an arm that is held at the position of `now` would swing more and more after a push to
+    this share of the velocity limits, in words; empty if it would not."""
     law = next(_laws(candidate))
     pushed = _at_speed(candidate.model, now, share)
     return next(filter(None, (_push_fault(law, each) for each in pushed)), "")
 
 
+def withstood_push(candidate: Candidate, now: ArmState) -> float:
+    """The largest of `SHARES` to which the arm may be pushed; 0 if there is none."""
+    return next((each for each in SHARES if not push_fault(candidate, now, each)), 0.0)
+
+
 def swinging(candidate: Candidate, now: ArmState) -> str:
     """Why the gains are too high for an arm that is pushed, in words; empty if they are not."""
-    if not candidate.settings.control_law.follows_trajectories:
+    if not candidate.settings.control_law.has_joint_gains:
         return ""
     if not push_fault(candidate, now, HARD_PUSH):
         return ""
-    braced = Candidate(candidate.model, candidate.settings.braced())
-    withstood = next((each for each in SHARES if not push_fault(braced, now, each)), 0.0)
-    least = min((each for each in SHARES if each >= LEAST_PUSH * withstood), default=0.0)
-    if withstood == 0.0 or not (fault := push_fault(candidate, now, least)):
+    usual = withstood_push(Candidate(candidate.model, candidate.settings.braced()), now)
+    least = min((each for each in SHARES if each >= LEAST_PUSH * usual), default=0.0)
+    if usual == 0.0 or not (fault := push_fault(candidate, now, least)):
         return ""
     pushed = f"pushed to {least:g} of its velocity limits, the arm would swing: {fault}"
     return f"{pushed}; lower p and d of the gains together"
@@ -246,23 +250,28 @@ class BrakingCheck:
         return brakable_share(self._present, self._now)
 
     @cached_property
-    def _swings(self) -> bool:
-        return bool(swinging(self._present, self._now))
+    def _withstood(self) -> float:
+        return withstood_push(self._present, self._now)
 
     def objection(self, candidate: Candidate) -> str:
         """Why the arm should not continue with other values, as it could not be braked so well, or
         would swing after a push; empty if there is no reason. Takes some 50 ms, or up to half a
         second before it objects."""
-        return self._braking_objection(candidate) or self._gains_objection(candidate)
+        return self.braking_objection(candidate) or self.gains_objection(candidate)
 
-    def _gains_objection(self, candidate: Candidate) -> str:
-        if self._judges_gains:
-            return swinging(candidate, self._now)
-        if _same(candidate, self._present) or not (words := swinging(candidate, self._now)):
+    def gains_objection(self, candidate: Candidate) -> str:
+        """The second kind of objection. Where the gains in force would swing too, the arm may
+        continue with others that withstand no smaller push."""
+        if not self._judges_gains and _same(candidate, self._present):
             return ""
-        return "" if self._swings else words
+        if not (words := swinging(candidate, self._now)) or self._judges_gains:
+            return words
+        if not swinging(self._present, self._now):
+            return words
+        return words if withstood_push(candidate, self._now) < self._withstood else ""
 
-    def _braking_objection(self, candidate: Candidate) -> str:
+    def braking_objection(self, candidate: Candidate) -> str:
+        """The first kind of objection."""
         if _same(candidate, self._present):
             return ""
         fault = self._present_fault(candidate)
@@ -280,13 +289,12 @@ class BrakingCheck:
 
     def allows(self, candidate: Candidate) -> bool:
         """True if there is no objection."""
-        if _same(candidate, self._present):
-            return True
-        if self._present_fault(candidate):
-            return False
-        if self.share > 0.0 and fault_at_speed(candidate, self._now, self.share):
-            return False
-        return not self._gains_objection(candidate)
+        if not _same(candidate, self._present):
+            if self._present_fault(candidate):
+                return False
+            if self.share > 0.0 and fault_at_speed(candidate, self._now, self.share):
+                return False
+        return not self.gains_objection(candidate)
 
     def allows_any_motion(self, candidate: Candidate) -> bool:
         """True if the arm can be braked from any of `SHARES`."""

@@ -154,6 +154,12 @@ class ControlLaw(IntEnum):
         """True if the law follows trajectories, and holds positions."""
         return Reference.trajectory in self.references
 
+    @property
+    def has_joint_gains(self) -> bool:
+        """True if the law follows trajectories by p and d of each joint."""
+        others = ControlLaw.cartesian_impedance, ControlLaw.own
+        return self.follows_trajectories and self not in others
+
 
 # Laws that a constant disturbance shall not move from the desired motion.
 _HOLD_IN_PLACE = (

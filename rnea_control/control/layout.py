@@ -69,8 +69,8 @@ class Settings(Rows):
     max_driving_torque: float
     max_driving_power: float
     max_contact_torque: float
-    untold_payload: float  # mass that may appear without being told [kg]
-    payload_link: float  # row of the link that it appears at, among the links of the model
+    unmodeled_payload: float  # mass that may appear at a link [kg]
+    payload_link: float  # row of that link among the links of the model
     observer_gain: float
     max_external_torque: Vector
 
@@ -141,7 +141,7 @@ PARAMETERS = {
     "max_driving_torque": "motion_bounds.driving_torque",
     "max_driving_power": "motion_bounds.driving_power",
     "max_contact_torque": "motion_bounds.contact_torque",
-    "untold_payload": "motion_bounds.untold_payload",
+    "unmodeled_payload": "motion_bounds.unmodeled_payload",
     "observer_gain": "collision_detection.gain",
     "max_external_torque": "collision_detection.threshold.<joint>",
 }
@@ -317,7 +317,7 @@ class State(Desired):
     sliding_way: Vector  # direction in which a joint is desired to slide, 1 or -1; 0 for none
     sliding_for: Vector  # time for which it has slid in that direction [s]
     sliding_residual: Vector  # residual of the sliding joint
-    untold_weight: Vector  # part of the residual that a payload explains [Nm] or [N]
+    payload_weight: Vector  # weight of the payload that explains the residual [Nm] or [N]
     found_residual: Vector  # residual when a bound was violated last
     found_command: Vector
     unrest: float  # share of the last second in which a held joint has moved

@@ -13,7 +13,7 @@ joint's velocity or effort limit:
    began to slide that way, so that friction is excluded, up to half of the effort limit.
 7. **External torque**, in any direction, beyond the threshold of a joint.
 
-Where a payload that was not told explains a part of the external torques (untold_payload.py), the
+Where a payload that the model lacks explains the external torques (unmodeled_payload.py), the
 bounds 4 to 6 are for the rest.
 
 While a law of task space is in force, the tip yields to a push: bound 4 leaves room for the largest
@@ -35,8 +35,8 @@ from rnea_control.control import (
     layout,
     momentum_observer,
     task_space,
+    unmodeled_payload,
     unrest,
-    untold_payload,
 )
 from rnea_control.control.feedback import shortest_way
 from rnea_control.control.laws import uses_model, yields, yields_at_tip
@@ -197,7 +197,7 @@ def _unmodeled(settings: Settings, state: State) -> int:
 @inlined
 def _explained(state: State, j: int) -> float:
     """Part of the residual of joint j that a payload explains, [Nm] or [N]."""
-    weight = state.untold_weight[j]
+    weight = state.payload_weight[j]
     return min(max(state.residual[j], min(weight, 0.0)), max(weight, 0.0))
 
 
@@ -248,7 +248,8 @@ def _touched(settings: Settings, state: State) -> int:
     for j in range(state.shape[1]):
         residual, way = _surely(state, j), state.sliding_way[j]
         bound = settings.max_contact_torque * settings.effort_limit[j]
-        against, grown = -way * residual, -way * (residual - state.sliding_residual[j])
+        against = -way * residual
+        grown = -way * (residual + _explained(state, j) - state.sliding_residual[j])
         if state.sliding_for[j] <= SETTLING:
             against, grown = against / UNSETTLED, bound
         if against > bound and grown >= GROWTH * bound:
@@ -262,13 +263,14 @@ def _touched(settings: Settings, state: State) -> int:
 
 
 @inlined
-def _acted_on(arm: Arm, settings: Settings, state: State) -> int:
-    """The first bound of external torques that is violated, as a kind of finding."""
-    pushed = yields(settings, state)
-    found = _driven(settings, state, pushed)
-    if found == layout.UNDER_WAY and arm.watch == FREE and not pushed:
-        found = _touched(settings, state)
-    return found
+def _is_large(settings: Settings, state: State) -> bool:
+    """True if external torques may violate a bound, so that it is worth while to explain them."""
+    least, power = min(settings.max_driving_torque, settings.max_contact_torque), 0.0
+    for j in range(state.shape[1]):
+        power += state.residual[j] * arrest.smooth_velocity(state, j)
+        if abs(state.residual[j]) > least * settings.effort_limit[j]:
+            return True
+    return power > settings.max_driving_power
 
 
 @inlined
@@ -279,11 +281,13 @@ def _violated(arm: Arm, settings: Settings, state: State, q: Vector) -> int:
     found = _unmodeled(settings, state)
     if found != layout.UNDER_WAY or not uses_model(settings, state):
         return found
-    state.untold_weight[:] = 0.0
-    found = _acted_on(arm, settings, state)
-    if found != layout.UNDER_WAY and settings.untold_payload > 0.0:
-        untold_payload.explain(robot_of(arm, state.shape[1]), settings, state, q)
-        found = _acted_on(arm, settings, state)
+    state.payload_weight[:] = 0.0
+    if settings.unmodeled_payload > 0.0 and _is_large(settings, state):
+        unmodeled_payload.explain(robot_of(arm, state.shape[1]), settings, state, q)
+    pushed = yields(settings, state)
+    found = _driven(settings, state, pushed)
+    if found == layout.UNDER_WAY and arm.watch == FREE and not pushed:
+        found = _touched(settings, state)
     suspected, arm.suspected = arm.suspected, found != layout.UNDER_WAY
     return found if suspected else layout.UNDER_WAY
 

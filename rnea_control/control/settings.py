@@ -44,9 +44,10 @@ STREAM_SHARE = 0.9  # velocity limit of a stream, which the arm may overshoot, p
 RISE_TIME = 0.2  # shortest time in which a stream reaches the largest velocity [s]
 EFFORT_SHARE = 0.9  # part of the effort limit for the default acceleration of a stream
 LEAST_EFFORT_SHARE = 0.1  # the same, of a joint that needs it for gravity, at least
-PAYLOAD_SHARE = 0.3  # default of motion_bounds.untold_payload, as a part of an effort limit
-PAYLOAD_POSTURES = 32  # random postures for which the torque of a payload is computed
 STREAM_POSTURES = 16  # random postures for which that default is computed
+PAYLOAD_SHARE = 0.3  # default of motion_bounds.unmodeled_payload, as a part of an effort limit
+PAYLOAD_POSTURES = 32  # random postures for which the torque of a payload is computed
+LEAST_LEVER = 0.05  # lever of a joint that carries a payload, at least [m]
 UNLIMITED_SPEED = 10.0  # default of a missing velocity limit [rad/s]
 UNLIMITED_SLIDING_SPEED = 2.0  # default of a missing velocity limit of a prismatic joint [m/s]
 # Stiffness and damping of a braced controller, [1/s^2] and [1/s], that hold an arm from 50 states
@@ -69,11 +70,8 @@ def allowed_acceleration(model: RobotModel, limit: FloatArray) -> FloatArray:
     Args:
         limit: effort limits, shape (nv,), [Nm] or [N].
     """
-    rng, workspace = np.random.default_rng(0), Workspace(model)
-    low, high = np.maximum(model.lower, -math.pi), np.minimum(model.upper, math.pi)
-    allowed = np.full(model.nv, math.inf)
-    for _ in range(STREAM_POSTURES):
-        q = rng.uniform(low, high)
+    workspace, allowed = Workspace(model), np.full(model.nv, math.inf)
+    for q in _postures(model, STREAM_POSTURES):
         inertia = np.diag(crba(model, workspace, q, workspace.matrix))
         left = EFFORT_SHARE * limit - np.abs(gravity(model, workspace, q, np.zeros(model.nv)))
         left = np.maximum(left, LEAST_EFFORT_SHARE * limit)
@@ -81,39 +79,48 @@ def allowed_acceleration(model: RobotModel, limit: FloatArray) -> FloatArray:
     return allowed
 
 
+def _postures(model: RobotModel, count: int) -> Iterator[FloatArray]:
+    """Random positions within the limits, and within a turn."""
+    rng = np.random.default_rng(0)
+    low, high = np.maximum(model.lower, -math.pi), np.minimum(model.upper, math.pi)
+    beyond = low > high  # limits beyond a turn
+    low[beyond], high[beyond] = model.lower[beyond], model.upper[beyond]
+    return (rng.uniform(low, high) for _ in range(count))
+
+
 def weight_per_mass(model: RobotModel, link: str) -> FloatArray:
     """Largest torques by the weight of a mass of 1 kg at a link, shape (nv,), [Nm/kg] or [N/kg];
     estimated from random postures."""
-    rng, workspace = np.random.default_rng(0), Workspace(model)
-    low, high = np.maximum(model.lower, -math.pi), np.minimum(model.upper, math.pi)
-    jacobian_matrix, most = np.zeros((6, model.nv)), np.zeros(model.nv)
-    for _ in range(PAYLOAD_POSTURES):
-        J = jacobian(model, workspace, rng.uniform(low, high), link, jacobian_matrix)
-        most = np.maximum(most, np.abs(model.gravity @ J[:3]))
+    workspace, J, most = Workspace(model), np.zeros((6, model.nv)), np.zeros(model.nv)
+    for q in _postures(model, PAYLOAD_POSTURES):
+        most = np.maximum(most, np.abs(model.gravity @ jacobian(model, workspace, q, link, J)[:3]))
     return most
 
 
-def outermost_link(model: RobotModel, link: str) -> str:
-    """The link that is furthest from the joint which moves `link`, of all that it moves with it."""
-    body = model.links[model.link_names.index(link), LINK_BODY]
+def outermost_link(model: RobotModel) -> str:
+    """The link that is furthest from the last joint, of all that this joint moves as one."""
+    last = model.link_names.index(model.child_links[-1])
     distance = np.linalg.norm(model.links[:, LINK_COLUMNS - 3 :], axis=1)
-    fixed = np.where(model.links[:, LINK_BODY] == body, distance, -1.0)
-    return model.link_names[int(np.argmax(fixed))]
+    fixed = model.links[:, LINK_BODY] == model.links[last, LINK_BODY]
+    return model.link_names[int(np.argmax(np.where(fixed, distance, -1.0)))]
 
 
 def usual_payload(model: RobotModel, weight: FloatArray, limit: FloatArray) -> float:
     """Mass whose weight takes a part of the effort limit of the turning joint with the longest
-    lever, [kg]; 0 where there is no weight or no limit. Close to the payload that makers rate.
+    lever, [kg], and no larger part of that of a prismatic joint; 0 where no joint carries weight,
+    or without limits. For a Panda, a UR5 or a UR10 about the payload that its maker rates.
 
     Args:
         weight: torques by the weight of 1 kg, shape (nv,), [Nm/kg] or [N/kg].
         limit: effort limits, shape (nv,), [Nm] or [N].
     """
-    lever = np.where([kind == "prismatic" for kind in model.joint_types], 0.0, weight)
-    j = int(np.argmax(lever))
-    if not (lever[j] > 0.0 and math.isfinite(limit[j])):
-        return 0.0
-    return float(PAYLOAD_SHARE * limit[j] / lever[j])
+    slides = np.array([kind == "prismatic" for kind in model.joint_types])
+    carries = weight > LEAST_LEVER * np.linalg.norm(model.gravity)
+    longest = np.max(weight[carries & ~slides], initial=0.0)
+    counts = carries & (slides | (weight == longest))
+    masses = PAYLOAD_SHARE * limit[counts] / weight[counts]
+    least = float(np.min(masses, initial=math.inf))
+    return least if math.isfinite(least) else 0.0
 
 
 @dataclass(frozen=True)
@@ -201,7 +208,7 @@ class SafetySettings(Settings):
     max_driving_torque: float = row("motion_bounds.driving_torque", math.inf)
     max_driving_power: float = row("motion_bounds.driving_power", math.inf)
     max_contact_torque: float = row("motion_bounds.contact_torque", math.inf)
-    untold_payload: float = row("motion_bounds.untold_payload", 0.0)
+    unmodeled_payload: float = row("motion_bounds.unmodeled_payload", 0.0)
     detects_collisions: bool = row("collision_detection.enable", False)
     observer_gain: float = row("collision_detection.gain", 25.0)
     collision_threshold: FloatArray | None = row("collision_detection.threshold.<joint>", None)
@@ -363,12 +370,12 @@ class ControllerSettings(Settings):
                 f"task.box is {rows.task_box.tolist()}; each of the three lower bounds must be "
                 "below its upper bound"
             )
-        load_link = self.tip or outermost_link(model, tip)
-        rows.payload_link = model.link_names.index(load_link)
-        per_kg = weight_per_mass(model, load_link)
-        if math.isnan(rows.untold_payload):
-            rows.untold_payload = usual_payload(model, per_kg, rows.effort_limit)
-        weight = rows.untold_payload * per_kg
+        link = outermost_link(model)
+        rows.payload_link = model.link_names.index(link)
+        per_kg = weight_per_mass(model, link)
+        if math.isnan(rows.unmodeled_payload):
+            rows.unmodeled_payload = usual_payload(model, per_kg, rows.effort_limit)
+        weight = rows.unmodeled_payload * per_kg
         usual = np.maximum(DEFAULT_DISTURBANCE_SHARE * rows.effort_limit, weight)
         most = rows.max_disturbance
         most[:] = np.where(np.isnan(most), np.minimum(usual, rows.effort_limit), most)

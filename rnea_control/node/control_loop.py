@@ -229,12 +229,14 @@ class ControlLoop(Commander):
         if to_judge is None:
             return
         check, given = to_judge
-        reason = check.objection(given)
-        if reason:
-            hardly = not check.allows_any_motion(given)
-            self.arm_loop.log.say("warning", "braking", f"{reason}; {RAISE_LIMITS}")
-            with self.arm_loop.lock:
-                self.supervisor.weak_brakes(f"{reason}; {RAISE_LIMITS}", hardly)
+        hardly = False
+        if reason := check.braking_objection(given):
+            reason, hardly = f"{reason}; {RAISE_LIMITS}", not check.allows_any_motion(given)
+        elif not (reason := check.gains_objection(given)):
+            return
+        self.arm_loop.log.say("warning", "braking", reason)
+        with self.arm_loop.lock:
+            self.supervisor.weak_brakes(reason, hardly)
 
     def judge_robustness(self) -> None:
         """Decides the inertia that the feedback adds and the bandwidth of the disturbance observer,

@@ -114,11 +114,10 @@ LIMITS = (
         "fraction of a joint's effort limit; a growing external torque against the motion beyond "
         "it ends the motion: the arm brakes and holds", above=0.0,
         special=(0.0, "no bound", INF)),
-    tuned("motion_bounds.untold_payload", float, DEFAULT,
-        "mass that may appear untold at task.tip, else at the outermost link; its weight does not "
-        "count for the bounds of torque and power", "kg",
-        at_least=0.0, special=(
-            DEFAULT, "0.3 of the effort limit of the joint with the longest lever", NAN
+    tuned("motion_bounds.unmodeled_payload", float, DEFAULT,
+        "mass that may appear at the outermost link; its weight does not count for the bounds of "
+        "torque and power above; 0: none", "kg", at_least=0.0, special=(
+            DEFAULT, "a weight of 0.3 of the effort limit at the longest lever", NAN
         )),
 )
 
@@ -152,7 +151,9 @@ FEEDBACK = (
         special=(DEFAULT, "20, or less where the rotor is not told", NAN)),
     tuned("disturbance_observer.max.<joint>", float, DEFAULT,
         "largest torque that the disturbance observer adds", "Nm or N", above=0.0,
-        special=(DEFAULT, "three tenths of the effort limit", NAN)),
+        special=(
+            DEFAULT, "0.3 of the effort limit, more for motion_bounds.unmodeled_payload", NAN
+        )),
     tuned("dead_time", float, 0.001,
         "time from a measurement until its torque acts, for which the torque is computed ahead; "
         "the default was measured with ros2_control at 1 kHz", "s", at_least=0.0,

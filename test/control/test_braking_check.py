@@ -14,7 +14,6 @@ from supervised_arm import SupervisedArm
 from rnea_control.control import ControllerSettings, Gains, Mode
 from rnea_control.control.braking_check import (
     SHARES,
-    BrakingCheck,
     Candidate,
     stop_fault,
     swinging,
@@ -126,10 +125,10 @@ def test_what_the_arm_was_started_with_is_compared_with_the_default_limits() -> 
     assert arm.run(0.1).mode is Mode.HOLDING
 
 
-def test_start_with_default_limits_is_not_simulated() -> None:
+def test_start_with_default_limits_and_moderate_gains_has_no_objection() -> None:
     arm = SupervisedArm(model=panda(), q=HOME).activate()
     check, given = arm.supervisor.braking_to_judge()
-    assert check.objection(given) == "" and isinstance(check, BrakingCheck)
+    assert check.objection(given) == "" and check.allows(given)
 
 
 def with_bandwidth(settings: ControllerSettings, w: float, **changes) -> ControllerSettings:
@@ -167,11 +166,12 @@ def test_bandwidth_that_a_push_allows_falls_with_the_delay(resting: SupervisedAr
     assert largest(dead_time=0.004) < 90.0
 
 
-def test_gains_that_swing_already_may_change(resting: SupervisedArm) -> None:
+def test_gains_that_swing_already_may_change_but_not_to_worse_ones(resting: SupervisedArm) -> None:
     model, settings = resting.controller.model, resting.controller.settings
     arm = SupervisedArm(model=panda(), q=HOME).activate()
     arm.supervisor.change(model, with_bandwidth(settings, 140.0))
-    assert objection(arm, with_bandwidth(settings, 150.0), model) == ""
+    assert objection(arm, with_bandwidth(settings, 141.0), model) == ""
+    assert "would swing" in objection(arm, with_bandwidth(settings, 200.0), model)
     assert objection(arm, with_bandwidth(settings, 30.0), model) == ""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from controllers import JOINT_SPACE
 from default_safety import default_safety
-from robots import LIMIT, example_robot, joint, link, load_quietly, two_link_arm
+from robots import LIMIT, example_robot, joint, link, load_quietly, robot, two_link_arm
 from watched_motion import EFFORT, ELBOW, SHOULDER, SPEED, WatchedMotion, at_elbow
 
 from rnea_control.control import ControlLaw, ControllerSettings, Gains, layout
@@ -204,7 +204,7 @@ def test_weight_of_a_payload_that_is_allowed_for_drives_nothing() -> None:
         (0.0, 1.0, layout.DRIVEN),
         (1.0, 1.0, layout.DRIVEN),
     ):
-        arm = WatchedMotion(model=WITH_TOOL, untold_payload=payload, max_driving_power=math.inf)
+        arm = WatchedMotion(model=WITH_TOOL, unmodeled_payload=payload, max_driving_power=math.inf)
         load = factor * weight(arm, 6.0)
         assert np.abs(load).max() > 0.3 * EFFORT
         found = arm.run(0.2, 0.25 * np.sign(load), lambda t, f=factor, a=arm: f * weight(a, 6.0))
@@ -217,7 +217,7 @@ def test_weight_of_a_payload_that_is_allowed_for_drives_nothing() -> None:
 def test_payload_is_no_obstacle() -> None:
     """It takes the lower arm by surprise while that rises."""
     for payload, kind in ((6.0, FOUND_NOTHING), (0.0, layout.BLOCKED)):
-        arm = WatchedMotion(model=WITH_TOOL, untold_payload=payload)
+        arm = WatchedMotion(model=WITH_TOOL, unmodeled_payload=payload)
         load = weight(arm, 6.0)
         assert arm.run(0.3, -0.25 * np.sign(load)).kind == FOUND_NOTHING
         falls = lambda t, a=arm: weight(a, 6.0)  # noqa: E731
@@ -226,20 +226,43 @@ def test_payload_is_no_obstacle() -> None:
 
 def test_power_of_a_payload_that_is_allowed_for_does_not_count() -> None:
     for payload, kind in ((2.0, FOUND_NOTHING), (0.0, layout.POWERED)):
-        arm = WatchedMotion(model=WITH_TOOL, untold_payload=payload)
+        arm = WatchedMotion(model=WITH_TOOL, unmodeled_payload=payload)
         falls = lambda t, a=arm: weight(a, 2.0)  # noqa: E731
         assert arm.run(0.2, 4.0 * np.sign(weight(arm, 1.0)), falls).kind == kind
 
 
-def test_payload_explains_no_torque_of_a_single_joint() -> None:
-    """The other joint would feel it too; it is not said to be driven itself."""
-    arm = WatchedMotion(model=WITH_TOOL, untold_payload=1.0)
-    found = arm.run(0.2, at_elbow(0.4), at_elbow(0.5 * EFFORT))
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_payload_explains_no_torque_of_the_elbow_alone(side: float) -> None:
+    """The shoulder would feel it more."""
+    arm = WatchedMotion(model=WITH_TOOL, unmodeled_payload=6.0)
+    found = arm.run(0.2, at_elbow(0.4 * side), at_elbow(0.4 * side * EFFORT))
     assert found.kind == layout.DRIVEN and found.joint == ELBOW
+    assert found.bound == pytest.approx(0.25 * EFFORT)
+
+
+def test_obstacle_in_the_way_of_a_payload_is_found() -> None:
+    arm = WatchedMotion(model=WITH_TOOL, unmodeled_payload=6.0)
+    rises = -0.25 * np.sign(weight(arm, 1.0))
+    assert arm.run(0.6, rises, lambda t: weight(arm, 6.0)).kind == FOUND_NOTHING
+    more = 0.4 * EFFORT * np.sign(weight(arm, 1.0))
+    found = arm.run(0.2, rises, lambda t: weight(arm, 6.0) + more)
+    assert found.kind == layout.BLOCKED and found.after < 0.1
+
+
+def test_payload_changes_no_other_finding() -> None:
+    """The joint and the value of a finding of the step stay."""
+    arm = WatchedMotion(model=WITH_TOOL, unmodeled_payload=6.0)
+    arm.rows.violating_joint, arm.rows.violation = 1.0, 0.3
+    assert (
+        arm.run(0.2, 0.25 * np.sign(weight(arm, 1.0)), lambda t: weight(arm, 6.0)).kind
+        == FOUND_NOTHING
+    )
+    assert (arm.rows.violating_joint, arm.rows.violation) == (1.0, 0.3)
+    assert arm.rows.payload_weight.any()
 
 
 def test_payload_that_was_explains_no_later_torque() -> None:
-    arm = WatchedMotion(model=WITH_TOOL, untold_payload=6.0)
+    arm = WatchedMotion(model=WITH_TOOL, unmodeled_payload=6.0)
     falls = lambda t: weight(arm, 6.0)  # noqa: E731
     assert arm.run(0.2, 0.25 * np.sign(weight(arm, 1.0)), falls).kind == FOUND_NOTHING
     arm.run(0.3)
@@ -248,13 +271,30 @@ def test_payload_that_was_explains_no_later_torque() -> None:
     assert found.kind == layout.DRIVEN and found.joint == ELBOW
 
 
+def default_payload(model: RobotModel) -> float:
+    zero = Gains.uniform(model.nv, 0.0, 0.0)
+    settings = ControllerSettings(zero, safety=default_safety(model))
+    return float(settings.rows(model).unmodeled_payload)
+
+
 def test_default_payload_is_about_what_makers_rate() -> None:
-    for robot, rated in (("panda", 3.0), ("ur5_robot", 5.0), ("ur10_robot", 10.0), ("kinova", 2.6)):
-        model = load_quietly(example_robot(robot))
-        settings = ControllerSettings(
-            Gains.uniform(model.nv, 0.0, 0.0), safety=default_safety(model)
-        )
-        assert settings.rows(model).untold_payload == pytest.approx(rated, rel=0.3)
+    for name, rated in (("panda", 3.0), ("ur5_robot", 5.0), ("ur10_robot", 10.0), ("kinova", 2.6)):
+        assert default_payload(load_quietly(example_robot(name))) == pytest.approx(rated, rel=0.3)
+
+
+def test_default_payload_without_levers() -> None:
+    """A SCARA, whose axes are not quite vertical, and a gantry: the slide carries the weight."""
+    axes = (("continuous", (0, 1e-6, 1)), ("continuous", (0, 0, 1)), ("prismatic", (0, 0, 1)))
+    links = "".join(link(f"link{k}") for k in range(4))
+    joints = (
+        joint(f"joint{k}", f"link{k}", f"link{k + 1}", kind, axis=axis, xyz=(0.3, 0, 0))
+        for k, (kind, axis) in enumerate(axes)
+    )
+    scara = RobotModel.from_urdf_string(robot(links, *joints))
+    slide = scara.effort_limit[2]
+    assert default_payload(scara) == pytest.approx(0.3 * slide / 9.81, rel=1e-3)
+    scara.gravity = (0.0, 0.0, 0.0)
+    assert default_payload(scara) == 0.0
 
 
 def test_torque_against_the_motion_takes_power_off() -> None:

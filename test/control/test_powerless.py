@@ -243,7 +243,7 @@ def test_likely_cause_comes_before_what_was_seen() -> None:
 
 
 def test_cause_of_a_fault_stays_in_its_reason_until_it_is_reset() -> None:
-    arm = in_mode(Mode.MOVING, untold_payload=0.0)
+    arm = in_mode(Mode.MOVING, unmodeled_payload=0.0)
     arm.plant.push[:] = 60.0, 0.0
     while arm.mode is not Mode.FAULT:
         arm.tick()
@@ -301,7 +301,7 @@ def test_giving_way_while_braking_counts_as_well() -> None:
 
 
 def test_tripped_bound_is_the_reason_of_the_fault_and_ends_the_motion() -> None:
-    arm = in_mode(Mode.MOVING, untold_payload=0.0)
+    arm = in_mode(Mode.MOVING, unmodeled_payload=0.0)
     motion = arm.controller.motion
     arm.plant.push[:] = 60.0, 0.0
     while arm.mode is Mode.MOVING:

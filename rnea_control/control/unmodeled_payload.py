@@ -1,4 +1,4 @@
-r"""The part of the external torques that the weight of a payload explains that was not told.
+r"""The part of the external torques that the weight of a payload explains which the model lacks.
 
 An arm that has gripped something is neither driven by a person nor in the way of an obstacle. The
 weight of a mass m at a link acts on the joints by :math:`m J^T g`, with J the Jacobian of the
@@ -8,8 +8,8 @@ link's origin. The mass that explains the external torques r best, as parts of t
 
     m = \frac{\sum_j r_j w_j / \tau_j^2}{\sum_j w_j^2 / \tau_j^2}, \quad w = J^T g
 
-from 0 to the largest mass that is allowed for. A push to the side or upward is not explained, nor
-is one that is stronger than the weight.
+from 0 to the largest mass that is allowed for. It must explain most of them: a torque on a single
+joint or a push to the side has torques like those of a weight in few postures only.
 """
 
 from __future__ import annotations
@@ -24,22 +24,26 @@ from rnea_control.dynamics.kinematics import force_torques_after_poses, pose_pas
 from rnea_control.jit.inlining import shared
 from rnea_control.spatial.vectors import scale
 
+LEAST_FIT = 0.7  # part of the torques' squares, over the effort limits', that a weight explains
+
 
 @shared
 def explain(robot: Robot, settings: Settings, state: State, q: Vector) -> None:
-    """Fills `untold_weight` for the residual at positions `q`. Overwrites the workspace."""
-    weight, link = state.untold_weight, int(settings.payload_link)
+    """Fills `payload_weight` for the residual at positions `q`. Overwrites the workspace."""
+    weight, link = state.payload_weight, int(settings.payload_link)
     g = scale(-1.0, body.base_acceleration(robot.bodies))
     pose_pass(robot.bodies, robot.memory, q)
     force_torques_after_poses(robot.bodies, robot.links, robot.memory, link, g, weight)
-    explained = squares = 0.0
+    product = of_weight = of_residual = 0.0
     for j in range(q.shape[0]):
         limit = settings.effort_limit[j]
         if limit > 0.0 and math.isfinite(limit):
-            explained += state.residual[j] * weight[j] / limit**2
-            squares += weight[j] * weight[j] / limit**2
+            residual, per_mass = state.residual[j] / limit, weight[j] / limit
+            product += residual * per_mass
+            of_weight += per_mass * per_mass
+            of_residual += residual * residual
     mass = 0.0
-    if squares > 0.0:
-        mass = min(max(explained / squares, 0.0), settings.untold_payload)
+    if product > 0.0 and product * product >= LEAST_FIT * of_weight * of_residual:
+        mass = min(product / of_weight, settings.unmodeled_payload)
     for j in range(q.shape[0]):
         weight[j] *= mass
