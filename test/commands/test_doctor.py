@@ -169,6 +169,7 @@ def test_nothing_runs_and_wrong_options_are_said(monkeypatch, capsys) -> None:
         main(["rnea_doctor", "--ros-args", "--params-file", "/nowhere.yaml"])
 
 
+@pytest.mark.explores
 def test_system_that_is_healthy_and_then_is_not(context: None, tmp_path: Path) -> None:
     with ExitStack() as stack:
         control, sentinel = system(stack)

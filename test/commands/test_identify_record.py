@@ -157,6 +157,7 @@ def test_interrupt_in_motion_ends_it_and_keeps_the_states(control: Process, tmp_
     assert np.ptp(found.q[-RATE // 10 :], axis=0).max() < 0.005, "the arm still moves"
 
 
+@pytest.mark.explores
 def test_silence_is_said_with_the_topics_there_are(silent: Record) -> None:
     silent.ends_with(1)
     assert (

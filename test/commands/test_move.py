@@ -79,6 +79,7 @@ def position(bench: TrajectoryBench) -> np.ndarray:
     return np.array(bench.observed().reference.positions)
 
 
+@pytest.mark.explores
 def test_pose_by_a_killed_process_and_back_after_a_question(bench: TrajectoryBench) -> None:
     """A goal outlives the process that sent it, and that has remembered where the arm was."""
     move, first = Move(bench, *TO, *FAST, "--yes"), len(bench.arm.v)
