@@ -14,7 +14,7 @@ DEGREES = 57.3  # degrees in a radian
 STOPPED_SHARE = 0.05  # part of the way by positions below which velocities are zero
 NOTABLE = 0.1  # part of the effort limit above which an external torque is reported
 
-DRIVER = "a person, a payload that the model lacks, or a torque with the wrong sign?"
+DRIVER = "a person, a wrong payload, or a torque with the wrong sign?"
 
 
 def contradiction(name: str, by_position: float, by_velocity: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ COLORS = {
     GONE: RED,
 }
 TALLEST_STATUS = 8.5  # height of mode and reason beyond which they scroll [lines of text]
+ANSWER = 3.2  # height of the answer [lines of text]
+LASTING = 2.0  # time for which an answer is shown although the mode changes [s]
 # STOP is large, in front of all panels, and without a header by which its panel could be dragged
 # away, folded, or made smaller; a header with the tab of another panel stays.
 STOP_STYLE = (
@@ -61,6 +64,11 @@ class StopHold:
 
     since: float | None = None  # time of the press, by the steady clock; None if released [s]
     words: str = ""  # answer to the newest request
+    words_at: float = -math.inf  # time of the answer, by the steady clock; infinity if it stays [s]
+
+    def answer(self, words: str, stays: bool = False) -> None:
+        """Shows an answer until the mode changes later, or until another one if it `stays`."""
+        self.words, self.words_at = words, math.inf if stays else time.monotonic()
 
     def put_in_force(self, arm: Arm) -> None:
         """Has a new connection hold the stop, or release what it holds."""
@@ -99,7 +107,8 @@ class StopButton:
         try:
             self._arm.emergency_stop(wait=False)
         except Exception as error:  # whatever it is, the user must know
-            self._hold.words = f"STOP was not sent: {error}. Use the robot's own emergency stop"
+            words = f"STOP was not sent: {error}. Use the robot's own emergency stop"
+            self._hold.answer(words, stays=True)
 
 
 class StopBar:
@@ -112,7 +121,7 @@ class StopBar:
     """
 
     def __init__(self, gui: viser.GuiApi, arm: Arm | None, hold: StopHold) -> None:
-        self._arm, self._hold = arm, hold
+        self._arm, self._hold, self._mode = arm, hold, ""
         if arm is not None:
             self._add_release(gui, arm)
         self._status = gui.add_html("")
@@ -122,11 +131,12 @@ class StopBar:
 
     def _add_release(self, gui: viser.GuiApi, arm: Arm) -> None:
         async def release(_: object) -> None:
-            self._hold.since, self._hold.words = None, RELEASED
+            self._hold.since = None
+            self._hold.answer(RELEASED)
             try:
                 arm.release_emergency_stop()
             except Exception as error:
-                self._hold.words = f"Release was not sent: {error}"
+                self._hold.answer(f"Release was not sent: {error}", stays=True)
 
         self._release = gui.add_button(
             "Release", icon=viser.Icon.LOCK_OPEN, disabled=True,
@@ -149,13 +159,16 @@ class StopBar:
         if request is None:
             return
         try:
-            self._hold.words = f"{name}: {request()}"
+            self._hold.answer(f"{name}: {request()}")
         except RneaControlError as error:
-            self._hold.words = f"{name} was refused: {error}"
+            self._hold.answer(f"{name} was refused: {error}")
 
     def show(self, moment: Moment, now: float) -> None:
         """Shows a moment; `now` is the steady clock [s]."""
         mode, reason = moment.mode.name, moment.mode.reason
+        if mode != self._mode and now - self._hold.words_at > LASTING:
+            self._hold.words = ""  # it is about another mode
+        self._mode = mode
         stopped = mode == Mode.EMERGENCY_STOP.value
         lines = [
             f"<b style='color:white;background:{COLORS.get(mode, YELLOW)};padding:1px 7px;"
@@ -180,7 +193,9 @@ class StopBar:
         content = "".join(f"<div>{line}</div>" for line in lines)
         _set(self._status, content, f"max-height:{TALLEST_STATUS}em;overflow-y:auto")
         if self._arm is not None:
-            _set(self._answer, f"<div>{html.escape(self._hold.words)}</div>")
+            # Of a fixed height: the buttons above stay where they are.
+            fixed = f"height:{ANSWER}em;overflow-y:auto"
+            _set(self._answer, f"<div>{html.escape(self._hold.words)}</div>", fixed)
             if self._release.disabled != (since is None):
                 self._release.disabled = since is None
 

@@ -49,7 +49,8 @@ UNIT = Cause(
 PAYLOAD = Cause(
     "payload",
     "a load of {mass:+.3g} kg on {link}, center of mass [{center}] m in its frame",
-    "Set payload, as rnea_identify fit --payload {link} writes it",
+    "Add it to payload.mass, or take it off if it is negative; rnea_identify fit --payload {link} "
+    "measures mass and center of mass",
     fitted=True,
 )
 UNKNOWN = Cause(

@@ -37,7 +37,7 @@ def finding(
     return found
 
 
-DRIVER = "a person, a payload that the model lacks, or a torque with the wrong sign?"
+DRIVER = "a person, a wrong payload, or a torque with the wrong sign?"
 SAID = {
     layout.TOO_FAST: "elbow moves at 12.3 rad/s, more than 12 by motion_bounds",
     layout.RUNAWAY: (

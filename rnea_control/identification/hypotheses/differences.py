@@ -99,7 +99,7 @@ class Payload(Difference):
     def change(self, change: Change) -> Contribution:
         model, link = change.model, change.model.child_links[-1]
         load = link_inertia_of(link, change.space.load_inertia(change.theta))
-        center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
+        center = ", ".join(f"{round(value, 3) + 0.0:.3f}" for value in load.center_of_mass)
         joints, part, mass = change.joints, change.part, load.mass
         return told(self.cause, model, joints, part=part, link=link, mass=mass, center=center)
 
