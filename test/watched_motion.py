@@ -46,7 +46,7 @@ class WatchedMotion:
         law: of the controller.
         h: period of the states [s].
         model: the robot.
-        safety: other bounds; by default no payload is allowed for that was not told.
+        safety: other bounds; by default no payload is allowed for that the model lacks.
 
     Attributes:
         q, v: the state of the arm, shape (nv,).

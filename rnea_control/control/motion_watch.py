@@ -264,7 +264,7 @@ def _touched(settings: Settings, state: State) -> int:
 
 @inlined
 def _is_large(settings: Settings, state: State) -> bool:
-    """True if external torques may violate a bound, so that it is worth while to explain them."""
+    """True if external torques may violate a bound, so that they are to be explained."""
     least, power = min(settings.max_driving_torque, settings.max_contact_torque), 0.0
     for j in range(state.shape[1]):
         power += state.residual[j] * arrest.smooth_velocity(state, j)

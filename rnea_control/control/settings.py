@@ -25,7 +25,7 @@ from rnea_control.control.references import Reference
 from rnea_control.dynamics import Workspace, crba, gravity, jacobian
 from rnea_control.exceptions import ControllerError, ParameterError, listed, quoted
 from rnea_control.model import RobotModel
-from rnea_control.model.bodies import LINK_BODY, LINK_COLUMNS
+from rnea_control.model.bodies import LINK_BODY, LINK_COLUMNS, LINK_ROTATION
 from rnea_control.parameters.parameter import JOINT, Parameter
 from rnea_control.parameters.settings import Settings, row
 from rnea_control.parameters.table import OBSERVER, ROBOT, ROWS
@@ -100,7 +100,8 @@ def weight_per_mass(model: RobotModel, link: str) -> FloatArray:
 def outermost_link(model: RobotModel) -> str:
     """The link that is furthest from the last joint, of all that this joint moves as one."""
     last = model.link_names.index(model.child_links[-1])
-    distance = np.linalg.norm(model.links[:, LINK_COLUMNS - 3 :], axis=1)
+    position = slice(LINK_ROTATION + 9, LINK_COLUMNS)  # after the nine of the rotation
+    distance = np.linalg.norm(model.links[:, position], axis=1)
     fixed = model.links[:, LINK_BODY] == model.links[last, LINK_BODY]
     return model.link_names[int(np.argmax(np.where(fixed, distance, -1.0)))]
 

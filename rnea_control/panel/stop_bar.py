@@ -64,11 +64,19 @@ class StopHold:
 
     since: float | None = None  # time of the press, by the steady clock; None if released [s]
     words: str = ""  # answer to the newest request
+    mode: str = ""  # mode that was shown last
     words_at: float = -math.inf  # time of the answer, by the steady clock; infinity if it stays [s]
 
     def answer(self, words: str, stays: bool = False) -> None:
         """Shows an answer until the mode changes later, or until another one if it `stays`."""
         self.words, self.words_at = words, math.inf if stays else time.monotonic()
+
+    def answer_in(self, mode: str, now: float) -> str:
+        """The answer to show in a mode; `now` is the steady clock [s]."""
+        if mode != self.mode and now - self.words_at > LASTING:
+            self.words = ""  # it is about another mode
+        self.mode = mode
+        return self.words
 
     def put_in_force(self, arm: Arm) -> None:
         """Has a new connection hold the stop, or release what it holds."""
@@ -121,7 +129,7 @@ class StopBar:
     """
 
     def __init__(self, gui: viser.GuiApi, arm: Arm | None, hold: StopHold) -> None:
-        self._arm, self._hold, self._mode = arm, hold, ""
+        self._arm, self._hold = arm, hold
         if arm is not None:
             self._add_release(gui, arm)
         self._status = gui.add_html("")
@@ -166,9 +174,6 @@ class StopBar:
     def show(self, moment: Moment, now: float) -> None:
         """Shows a moment; `now` is the steady clock [s]."""
         mode, reason = moment.mode.name, moment.mode.reason
-        if mode != self._mode and now - self._hold.words_at > LASTING:
-            self._hold.words = ""  # it is about another mode
-        self._mode = mode
         stopped = mode == Mode.EMERGENCY_STOP.value
         lines = [
             f"<b style='color:white;background:{COLORS.get(mode, YELLOW)};padding:1px 7px;"
@@ -193,9 +198,9 @@ class StopBar:
         content = "".join(f"<div>{line}</div>" for line in lines)
         _set(self._status, content, f"max-height:{TALLEST_STATUS}em;overflow-y:auto")
         if self._arm is not None:
-            # Of a fixed height: the buttons above stay where they are.
-            fixed = f"height:{ANSWER}em;overflow-y:auto"
-            _set(self._answer, f"<div>{html.escape(self._hold.words)}</div>", fixed)
+            answer = html.escape(self._hold.answer_in(mode, now))
+            # With a fixed height, so that the buttons above stay where they are.
+            _set(self._answer, f"<div>{answer}</div>", f"height:{ANSWER}em;overflow-y:auto")
             if self._release.disabled != (since is None):
                 self._release.disabled = since is None
 

@@ -395,7 +395,7 @@ class LateArm(Arm):
 
 def wrong_panda(rng: np.random.Generator) -> RobotModel:
     """The Panda with the masses, centers of mass and inertias of each body up to two times off,
-    rotors that nobody told, and viscous friction of up to a twentieth of the effort limit."""
+    rotors that the model lacks, and viscous friction of up to a twentieth of the effort limit."""
     model = panda()
     model.bodies[1:, 12:22] *= 2.0 ** rng.uniform(-1.0, 1.0, (model.nv, 1))
     model.armature = rng.uniform(0.0, 0.2, model.nv)

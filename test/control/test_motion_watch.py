@@ -181,7 +181,7 @@ def test_power_that_all_joints_together_are_driven_with() -> None:
     assert found.bound == pytest.approx(48.0) and 48.0 < found.value < 54.0
 
 
-# A payload that was not told.
+# A payload that the model lacks.
 
 
 TOOL = link("tool") + joint("flange", "lower", "tool", "fixed", xyz=(0.3, 0, 0))
@@ -215,7 +215,7 @@ def test_weight_of_a_payload_that_is_allowed_for_drives_nothing() -> None:
 
 
 def test_payload_is_no_obstacle() -> None:
-    """It takes the lower arm by surprise while that rises."""
+    """It appears while the arm rises."""
     for payload, kind in ((6.0, FOUND_NOTHING), (0.0, layout.BLOCKED)):
         arm = WatchedMotion(model=WITH_TOOL, unmodeled_payload=payload)
         load = weight(arm, 6.0)
