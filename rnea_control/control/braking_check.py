@@ -261,13 +261,13 @@ class BrakingCheck:
         """Why the arm should not continue with other values, as it could not be braked so well, or
         would swing after a push; empty if there is no reason. Takes some 40 ms for seven
         joints, more before it objects."""
+        if self._changes_nothing(candidate):
+            return ""
         return self.braking_objection(candidate) or self.gains_objection(candidate)
 
     def gains_objection(self, candidate: Candidate) -> str:
         """The second kind of objection. Where the gains in force would swing too, the arm may
         continue with others that withstand no smaller push."""
-        if not self._judges_gains and _same(candidate, self._present):
-            return ""
         if not (words := swinging(candidate, self._now)) or self._judges_gains:
             return words
         if self._swings and withstood_push(candidate, self._now) >= self._withstood:
@@ -276,8 +276,6 @@ class BrakingCheck:
 
     def braking_objection(self, candidate: Candidate) -> str:
         """The first kind of objection."""
-        if _same(candidate, self._present):
-            return ""
         fault = self._present_fault(candidate)
         if fault:
             return f"the arm could not be braked any more: in a simulated stop from here {fault}"
@@ -293,11 +291,12 @@ class BrakingCheck:
 
     def allows(self, candidate: Candidate) -> bool:
         """True if there is no objection."""
-        if not _same(candidate, self._present):
-            if self._present_fault(candidate):
-                return False
-            if self.share > 0.0 and fault_at_speed(candidate, self._now, self.share):
-                return False
+        if self._changes_nothing(candidate):
+            return True
+        if self._present_fault(candidate):
+            return False
+        if self.share > 0.0 and fault_at_speed(candidate, self._now, self.share):
+            return False
         return not self.gains_objection(candidate)
 
     def allows_any_motion(self, candidate: Candidate) -> bool:
@@ -310,15 +309,23 @@ class BrakingCheck:
         fault = stop_fault(candidate, self._now)
         return fault if fault and self._stops_now else ""
 
+    def _changes_nothing(self, candidate: Candidate) -> bool:
+        """True if the arm brakes in the same way with the values in force, and these are not judged
+        too."""
+        if self._judges_gains:
+            return False
+        if not np.array_equal(candidate.model.bodies, self._present.model.bodies):
+            return False
+        return np.array_equal(_rows(candidate), self._rows, equal_nan=True)
 
-def _same(candidate: Candidate, present: Candidate) -> bool:
-    """True if the arm brakes in the same way with both."""
-    if not np.array_equal(candidate.model.bodies, present.model.bodies):
-        return False
-    ours, theirs = (
-        [law.settings.rows(law.model) for law in _laws(each)] for each in (candidate, present)
-    )
-    return np.array_equal(ours, theirs, equal_nan=True)
+    @cached_property
+    def _rows(self) -> list[Settings]:
+        return _rows(self._present)
+
+
+def _rows(candidate: Candidate) -> list[Settings]:
+    """The settings of each stop that is simulated."""
+    return [law.settings.rows(law.model) for law in _laws(candidate)]
 
 
 def _laws(candidate: Candidate) -> Iterator[Candidate]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, Matrix
 from rnea_control.control import layout
 from rnea_control.control.laws import JOINT_LAWS, OWN_LAWS, TASK_LAWS, ControlLaw
 from rnea_control.control.motion import Tolerances, end_slack
@@ -79,13 +79,13 @@ def allowed_acceleration(model: RobotModel, limit: FloatArray) -> FloatArray:
     return allowed
 
 
-def _postures(model: RobotModel, count: int) -> Iterator[FloatArray]:
-    """Random positions within the limits, and within a turn."""
+def _postures(model: RobotModel, count: int) -> Matrix:
+    """Random positions within the limits, and within a turn, shape (count, nv)."""
     rng = np.random.default_rng(0)
     low, high = np.maximum(model.lower, -math.pi), np.minimum(model.upper, math.pi)
     beyond = low > high  # limits beyond a turn
     low[beyond], high[beyond] = model.lower[beyond], model.upper[beyond]
-    return (rng.uniform(low, high) for _ in range(count))
+    return rng.uniform(low, high, (count, model.nv))
 
 
 def weight_per_mass(model: RobotModel, link: str) -> FloatArray:
