@@ -24,6 +24,14 @@ BAR_WIDTH = 330  # [pixels]
 TABS_WIDTH = 460  # [pixels]
 MARGIN = 5  # distance of STOP and the bar from the edges, and from each other [pixels]
 STOP_HEIGHT = 82  # [pixels]
+# The names of the tabs stay in view while the content of a tab is scrolled.
+SCROLLED = ".mantine-ScrollArea-content"
+TABS_STYLE = (
+    f"<style>{SCROLLED} [data-dock-strip]{{position:sticky;top:0;z-index:20;"
+    "background:var(--mantine-color-body)}"
+    f"{SCROLLED} [data-dock-area],{SCROLLED} div:has([data-dock-area])"
+    "{overflow:clip !important}</style>"
+)
 COMPLAINT_PERIOD = 5.0  # shortest time between two reports of an error [s]
 
 
@@ -75,6 +83,7 @@ class Page:
         bar = gui.add_panel()
         with bar.add_tab("Mode"):
             self._bar = StopBar(gui, acting, hold)
+            gui.add_html(TABS_STYLE)
             if isinstance(source, Played):
                 source.controls(gui)
         bar.float(x=MARGIN, y=bottom, width=BAR_WIDTH)

@@ -178,3 +178,8 @@ def test_refused_gain_in_a_browser(opened: Callable, arm: Arm) -> None:
     field.fill("96")
     field.press("Enter")
     wait_for(lambda: arm.parameters[P] == 96.0)
+    tab = page.page.get_by_role("tab", name="Tune", exact=True)
+    place = tab.bounding_box()
+    page.page.get_by_role("button", name="Write YAML").scroll_into_view_if_needed()
+    assert field.bounding_box()["y"] < place["y"]  # the content is scrolled
+    assert tab.bounding_box() == pytest.approx(place, abs=3.0)
