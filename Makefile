@@ -27,7 +27,7 @@ unexport PYTHONPATH LD_LIBRARY_PATH
 # Each start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo panel test test-rest test-all bench soak lint clean
+.PHONY: demo panel test test-computed test-processes test-rest test-all bench soak lint clean
 .DEFAULT_GOAL := demo
 
 # Installs and compiles side by side what does not need each other.
@@ -41,11 +41,14 @@ panel:
 	$(PREPARE) $(INSTALLED) $(INTERFACES) $(PANEL)
 	$(BIN)/rnea_panel --simulate
 
-# What decides whether a commit is right, what explores besides, and both.
+# What decides whether a commit is right. What explores besides: computations, whose result is the
+# same on any computer, and real processes, which need one that does nothing else.
 test: LANE = not explores
-test-rest: LANE = explores
-test-all: LANE =
-test test-rest test-all:
+test-computed: LANE = explores and not real_time
+test-processes: LANE = explores and real_time
+test-rest: test-computed test-processes
+test-all: test test-rest
+test test-computed test-processes:
 	$(PREPARE) $(INSTALLED) $(INTERFACES) $(TOOLS)
 	$(BIN)/pytest --numprocesses 2 -m "$(LANE)" $(PYTEST_ARGS)
 

@@ -35,7 +35,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What needs a quiet machine: one after the other, also where tests run in parallel.
 QUIET = ("sentinel/test_sentinel.py", "faults", "commands/test_doctor.py", "demo/test_demo.py")
 # What starts processes: last, so that beside the above others only compute.
-PROCESSES = ("node", "client", "panel", "commands", "ros", "simulation", "interfaces", "demo")
+PROCESSES = (
+    "node", "client", "panel", "commands", "ros", "sentinel", "simulation", "interfaces", "demo",
+)  # fmt: skip
 COMPUTES = 1
 FIGURE = "figure"
 
@@ -83,14 +85,17 @@ def _forked(test: Callable[..., None]) -> Callable[..., None]:
     return forked
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest work comes first. Processes go against the clock: a computer that stood still
     meanwhile gives them a second attempt, of which the summary tells."""
     items.sort(key=_turn)
     again = config.pluginmanager.hasplugin("rerunfailures")
     for item in items:
-        if again and _turn(item) != COMPUTES:
-            item.add_marker(pytest.mark.flaky(reruns=1))
+        if _turn(item) != COMPUTES:
+            item.add_marker(pytest.mark.real_time)
+            if again:
+                item.add_marker(pytest.mark.flaky(reruns=1))
         if isinstance(item, pytest.Function) and item.get_closest_marker("one_thread"):
             item.obj = _forked(item.obj)
 
