@@ -384,9 +384,8 @@ class Arm:
 
     def _send(self, kind: type, topic: str, message: Any) -> None:
         if topic not in self._streams:
-            name = topic.replace("~", self._link.controller, 1)
             report = self._report
-            self._streams[topic] = TargetStream(self._link, kind, name, lambda: report.values)
+            self._streams[topic] = TargetStream(self._link, kind, topic, lambda: report.values)
         self._streams[topic].send(message)
 
     # Requests. Each returns the answer of the controller, or raises Refused with its reason.

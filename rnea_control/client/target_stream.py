@@ -28,7 +28,7 @@ class TargetStream:
     Args:
         link: connection to the controller.
         kind: message type, with a header; JointTrajectory for chunks of points.
-        topic: name of the topic.
+        topic: name of the topic; ~ is the controller's name.
         report: returns the newest values of the controller's report on /diagnostics.
     """
 
@@ -44,7 +44,9 @@ class TargetStream:
         self._node = node
         self._is_stream = kind is not JointTrajectory
         qos = NEWEST if self._is_stream else SINGLE
-        self._publisher = link.connection.run(lambda: node.create_publisher(kind, topic, qos))
+        name = topic.replace("~", link.controller, 1)
+        self._publisher = link.connection.run(lambda: node.create_publisher(kind, name, qos))
+        self._refused = f"{topic}: "  # begin of a sentence about refused messages
         self._topic = self._publisher.topic_name
         self._timeout = float(link.given.values["stream.target_timeout"])
         self._sent_at = self._began_at = -math.inf
@@ -81,9 +83,9 @@ class TargetStream:
         if not self._is_stream:
             return  # trajectories are not in the report, and end at rest
         refusal = self._report().get(STREAM_REFUSAL, "")
-        # A refusal of other messages may name this node as followed.
+        # A refusal of other messages may name this node as followed, or be about another topic.
         own = f" of {self._node.get_fully_qualified_name()} are ignored"
-        if refusal != self._refusal and own in refusal:
+        if refusal != self._refusal and refusal.startswith(self._refused) and own in refusal:
             raise Refused(plain(refusal, LONGEST_WORDS))
         if self._followed and link.mode != Mode.STREAMING.value:
             raise Stopped(f"{topic} is not followed any more: {state}")

@@ -57,7 +57,8 @@ class StreamIntake(Record):
     foreign: int = 0
     refused: int = 0
     ignored: int = 0  # messages of the followed publisher that were not taken
-    result: int = TAKEN  # why the last one of them was not
+    ignored_kind: int = 0  # kind of the last one of them
+    result: int = TAKEN  # why it was not
     joint: int = 0  # the joint that it is about
     value: float = 0.0  # the distance
     foreign_low: int = 0  # GID of the last publisher that is not followed
@@ -233,7 +234,7 @@ def take(
 def note(intake: StreamIntake, result: int) -> None:
     """Notes that a message was not taken."""
     if result not in (TAKEN, FOREIGN):
-        intake.result = result
+        intake.result, intake.ignored_kind = result, intake.kind
         intake.ignored += 1
         if result != NOT_NOW:
             intake.refused += 1

@@ -127,12 +127,12 @@ class StreamWatch:
 
     def _report_ignored(self, watched: _Watched) -> None:
         intake = watched.intake
-        about = "ignored", intake.kind, intake.gid_low, intake.gid_high, intake.result
+        about = "ignored", intake.ignored_kind, intake.gid_low, intake.gid_high, intake.result
         if not (count := watched.new("ignored")):
             return
         sender = f" of {watched.name}" if intake.known else ""
         self.refusal = (
-            f"{TOPICS[intake.kind]}: {count} message(s){sender} are ignored, the "
+            f"{TOPICS[intake.ignored_kind]}: {count} message(s){sender} are ignored, the "
             f"last one as {self._reason(intake)}"
         )
         self._log("ignored", watched, about)
@@ -180,7 +180,7 @@ class StreamWatch:
             model, j = self._loop.controller.model, intake.joint
             unit = units(model, j).position
             limit = self._loop.controller.arrays.settings[0].stream_max_distance[j]
-            place = "measured" if intake.kind == other_inputs.CONTROL else "desired"
+            place = "measured" if intake.ignored_kind == other_inputs.CONTROL else "desired"
             return (
                 f"{model.joint_names[j]} is {intake.value:.3g} {unit} from its {place} position, "
                 f"more than stream.max_distance ({limit:.3g} {unit}); begin where the arm is"

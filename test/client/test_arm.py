@@ -111,7 +111,7 @@ def test_streams_are_followed_or_say_why_not(arm: Arm) -> None:
     with pytest.raises(Refused, match=r"elbow is .* rad from its desired position, more than"):
         stream(arm, {"elbow": 1.9})
     pose = arm.pose
-    for _ in range(20):
+    for _ in range(60):  # meanwhile a report comes, about the targets of joints
         arm.stream_pose(pose.position, pose.orientation)
         time.sleep(0.02)
     assert arm.mode.name == "streaming" and arm.diagnostics.values["robot"]
