@@ -36,7 +36,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 QUIET = ("sentinel/test_sentinel.py", "faults", "commands/test_doctor.py", "demo/test_demo.py")
 # What starts processes: last, so that beside the above others only compute.
 PROCESSES = (
-    "node", "client", "panel", "commands", "ros", "sentinel", "simulation", "interfaces", "demo",
+    "node", "client", "panel", "commands", "ros", "simulation", "interfaces", "demo",
+    "sentinel/test_identity.py",
 )  # fmt: skip
 COMPUTES = 1
 FIGURE = "figure"

@@ -316,10 +316,10 @@ class BrakingCheck:
             return False
         if not np.array_equal(candidate.model.bodies, self._present.model.bodies):
             return False
-        return np.array_equal(_rows(candidate), self._rows, equal_nan=True)
+        return np.array_equal(_rows(candidate), self._present_rows, equal_nan=True)
 
     @cached_property
-    def _rows(self) -> list[Settings]:
+    def _present_rows(self) -> list[Settings]:
         return _rows(self._present)
 
 
